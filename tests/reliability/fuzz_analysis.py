@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from rlm_core.boundary import STRICT
-from rlm_core.cost.frames import State
+from rlm_core.cost.domain.context import Context
 from rlm_core.errors import SourceError
 from rlm_core.inference.growth import read_text
 from rlm_core.inference.growth_facts import fact_estimate, fact_features
@@ -176,7 +176,7 @@ def _in_child(work: Callable[[Callable[[object], None]], None]) -> tuple[int, in
         os.close(reading)
         _limit()
         # An error must not pass for a unit without facts, nor one in a rule of the library for an unknown call.
-        os.environ[STRICT], State.strict = "1", True
+        os.environ[STRICT], Context.strict = "1", True
         with os.fdopen(writing, "w", buffering=1) as pipe:
             work(lambda value: print(json.dumps(value), file=pipe))
         status = 0

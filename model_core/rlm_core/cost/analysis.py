@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WorkFacts
 
 from . import library
+from .bounds.argument_transitions import SYMBOL
+from .domain.context import Context, TooComplex
+from .domain.dispatch import execute
+from .domain.frames import Frame
 from .domain.meter import Meter, PendingCause, PendingWait
 from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree
+from .domain.syntax import parse, parsed_function
 from .domain.values import Value
-from .frames import Frame, TooComplex
+from .evaluate.function_bodies import bind_defaults, read_function
+from .evaluate.parameters import assumed
 from .library.unit_costs import primitive
-from .parameters import assumed
-from .recursion_moves import SYMBOL
 from .scope import Definition, Scope, Texts
-from .statements import Interpreter
-from .syntax import parse, parsed_function
 
 BUDGET = 3_000
 TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0
@@ -56,22 +58,29 @@ def analyse(text: str, scope: Scope | None = None, qualname: str = "", *, budget
         qualname: the unit's qualified name; ``self`` is an instance of the class in it.
         budget: how many syntax nodes the analysis may read.
     """
-    interpreter = Interpreter(scope or Texts(), budget)
-    tree = None if qualname else parse(text)
-    node = parsed_function(text) if qualname or _is_function(tree) else None
+    context = Context(Frame(scope or Texts()), budget)
     try:
-        if node is not None and not isinstance(node, ast.Lambda):
-            meter = _function(interpreter, node, qualname)
-        else:
-            tree = tree or parse(text)
-            if tree is None:
-                return None
-            meter = _program(interpreter, tree)
+        meter = cost_of(context, text, qualname)
     except (TooComplex, RecursionError):
         return None
-    used = budget - interpreter.left
-    facts = replace(_facts(meter, used), opaque=interpreter.opaque)
-    return Analysis(facts, tuple({id(entry): entry for entry in interpreter.dependencies}.values()))
+    if meter is None:
+        return None
+    facts = replace(_facts(meter, budget - context.left), opaque=context.opaque)
+    return Analysis(facts, tuple({id(entry): entry for entry in context.dependencies}.values()))
+
+
+def cost_of(context: Context, text: str, qualname: str = "") -> Meter | None:
+    """Return the cost of a unit, symbolic in its sizes; None where the text cannot be read.
+
+    Raises:
+        TooComplex: more syntax nodes than the budget of the context.
+    """
+    tree = None if qualname else parse(text)
+    node = parsed_function(text) if qualname or _is_function(tree) else None
+    if node is not None and not isinstance(node, ast.Lambda):
+        return _function(context, node, qualname)
+    tree = tree or parse(text)
+    return _program(context, tree) if tree is not None else None
 
 
 def _is_function(tree: ast.Module | None) -> bool:
@@ -81,12 +90,12 @@ def _is_function(tree: ast.Module | None) -> bool:
     )
 
 
-def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Meter:
-    frame = Frame(interpreter.frame.scope, qualname or node.name, node)
+def _function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Meter:
+    frame = Frame(context.frame.scope, qualname or node.name, node)
     arguments = node.args
     names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    interpreter.frame = frame
-    interpreter.bind_defaults(frame)
+    context.frame = frame
+    bind_defaults(context, frame)
     for name, value in list(frame.names.items()):
         frame.names[name] = assumed(name, value)
     for parameter in names:
@@ -94,29 +103,29 @@ def _function(interpreter: Interpreter, node: ast.FunctionDef | ast.AsyncFunctio
     for rest, kind in ((arguments.vararg, "tuple"), (arguments.kwarg, "dict")):
         if rest is not None:
             frame.names[rest.arg] = Value(kind, size=Quantity({(((rest.arg, LINEAR), 1.0),): (1.0, 1.0, 1.0)}))
-    _, meter = interpreter.measured(frame)
+    _, meter = read_function(context, frame)
     meter.reach = (1.0, 1.0, 1.0)
     meter.spend(primitive("call.function"))
-    meter.spend(library.refaulted(interpreter.largest_block, meter.peak))
+    meter.spend(library.refaulted(context.largest_block, meter.peak))
     return meter
 
 
-def _program(interpreter: Interpreter, tree: ast.Module) -> Meter:
+def _program(context: Context, tree: ast.Module) -> Meter:
     """The cost of a whole program: its statements, and the methods of a ``Solution`` that nothing else calls."""
-    frame = interpreter.frame
+    frame = context.frame
     for statement in tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             frame.bind(statement.name, Value("user-function", name=statement.name, payload=(statement, frame)))
-    with interpreter.region() as meter:
-        interpreter.run([node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))])
+    with context.region() as meter:
+        execute(context, [node for node in tree.body if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))])
         meter.reach = (1.0, 1.0, 1.0)
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name.startswith("Solution"):
-                _solution(interpreter, node)
+                _solution(context, node)
     return meter
 
 
-def _solution(interpreter: Interpreter, node: ast.ClassDef) -> None:
+def _solution(context: Context, node: ast.ClassDef) -> None:
     methods = [item for item in node.body if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))]
     called = {
         inner.attr
@@ -124,7 +133,7 @@ def _solution(interpreter: Interpreter, node: ast.ClassDef) -> None:
         for inner in ast.walk(method)
         if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self"
     }
-    outer = interpreter.frame
+    outer = context.frame
     for method in methods:
         outer.bind(f"self.{method.name}", Value("user-function", name=method.name, payload=(method, outer)))
     for method in methods:
@@ -133,8 +142,8 @@ def _solution(interpreter: Interpreter, node: ast.ClassDef) -> None:
         frame = Frame(outer.scope, f"{node.name}.{method.name}", method, parent=outer, depth=0)
         for parameter in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs):
             frame.names[parameter.arg] = Value("unknown", name=parameter.arg)
-        _, meter = interpreter.measured(frame)
-        interpreter.meter.add(meter)
+        _, meter = read_function(context, frame)
+        context.meter.add(meter)
 
 
 def _facts(meter: Meter, nodes: int) -> WorkFacts:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .syntax import Function, parse, parsed_function
+from .domain.syntax import Function, parse, parsed_function
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _NAME = re.compile(r"([A-Za-z_]\w*)((?:\.\w+|\[\])*)")

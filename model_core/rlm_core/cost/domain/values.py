@@ -18,6 +18,7 @@ from .quantities import ONE, ZERO, Quantity, constant
 
 NUMBERS = frozenset({"int", "float", "bool"})
 SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "bytearray"})
+_CONTAINERS = SEQUENCES | {"set", "frozenset", "dict", "deque"}
 DIGIT_BITS = 30  # of a digit of CPython's integers
 
 
@@ -60,6 +61,20 @@ class Value:
     def known(self) -> bool:
         """Whether the text fixes the value exactly."""
         return self.constant is not MISSING
+
+    @property
+    def truth(self) -> bool | None:
+        """Whether the value is true; None where the text does not say."""
+        if self.known:
+            try:
+                return bool(self.constant)
+            except Exception:
+                return None
+        if self.kind in _CONTAINERS and self.size is not None and self.size.exact is not None:
+            return self.size.exact > 0
+        if self.kind in ("user-function", "function", "module", "class"):
+            return True
+        return None
 
 
 class _Repeated:

@@ -25,8 +25,8 @@ from rlm_core.cost.domain.folding import (
     replaced,
     rounded,
 )
+from rlm_core.cost.domain.syntax import parse, parse_expression
 from rlm_core.cost.domain.values import literal
-from rlm_core.cost.syntax import parse, parse_expression
 
 from ..evaluating import evaluated
 

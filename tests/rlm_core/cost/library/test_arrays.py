@@ -14,12 +14,13 @@ from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_si
 from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.cost.library.array_values import array, broadcast, refaulted
 
+from ..evaluating import evaluated
 from .recorder import Recorder, recorded, value_of
 
 LENGTHS = st.integers(1, 5)
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64", "complex128")
 ARRAYS = st.tuples(st.lists(LENGTHS, min_size=1, max_size=3), st.sampled_from(DTYPES))
-NUMPY_FUNCTIONS = sorted(name for name in library._FUNCTIONS if name.startswith("numpy."))
+NUMPY_FUNCTIONS = sorted(name for name in library.ENTRIES.functions if name.startswith("numpy."))
 
 
 def _lengths(value: Value) -> tuple[int, ...]:
@@ -161,18 +162,12 @@ def test_an_expression_has_the_shape_and_type_that_numpy_gives(text: str) -> Non
 
 
 def _value(text: str) -> Value:
-    """The abstract value of an expression, as the interpreter works it out."""
-    from rlm_core.cost.scope import Texts
-    from rlm_core.cost.statements import Interpreter
-    from rlm_core.cost.syntax import parse
-
-    tree = parse(text)
-    assert tree is not None
-    return Interpreter(Texts(), 10_000).value(tree.body[0].value)  # type: ignore[attr-defined]
+    """The abstract value of an expression, as the evaluator works it out."""
+    return evaluated(text)
 
 
-@pytest.mark.parametrize("name", NUMPY_FUNCTIONS)
-def test_odd_arguments_never_raise(name: str) -> None:
+def test_odd_arguments_never_raise() -> None:
+    assert len(NUMPY_FUNCTIONS) > 150
     odd = [
         (),
         (UNKNOWN,),
@@ -189,10 +184,11 @@ def test_odd_arguments_never_raise(name: str) -> None:
         ([[1, 2], [3]], "axis"),
         ("ij,jk", Value("array"), array((ONE,))),
     ]
-    for args in odd:
+    for name in NUMPY_FUNCTIONS:
         rule = library.rule_for(name)
         assert rule is not None
-        assert isinstance(rule(recorded(*args)), Value)
+        for args in odd:
+            assert isinstance(rule(recorded(*args)), Value), (name, args)
 
 
 def test_time_grows_with_the_size_and_beyond_the_caches() -> None:

@@ -1,0 +1,1 @@
+"""Bounds of loops and recursions: how often they run, as quantities in sizes."""

@@ -1,0 +1,136 @@
+"""What a loop changes from trip to trip: sizes, numbers and bytes of the names that it binds."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ..domain import object_sizes
+from ..domain.lattice import joined
+from ..domain.quantities import Quantity, constant, exponential, product
+from ..domain.values import Value
+
+_MULTIPLIED = frozenset({"list", "tuple", "str"})
+_LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1
+_USUAL = 10.0  # of a size that is not known
+_FARTHER = 1.4  # the second trip has to begin at a size that is so many times the first
+
+
+def between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:
+    """What a quantity is in the trips of a loop that each move it: on average, and from the first to the last trip."""
+    if old is None or step is None:
+        return old
+    start, moved, trips = old.constant, step.constant, count.constant
+    if start is None or moved is None or trips is None or not math.isfinite(trips[2]):
+        return old + step * count.times(0.5)
+    most = max(trips[2] - 1, 0.0)
+    low, high = start[0] + min(product(moved[0], most), 0.0), start[2] + max(product(moved[2], most), 0.0)
+    return constant(low, high, start[1] + product(moved[1], max(trips[1] - 1, 0.0) / 2))
+
+
+def rebound_names(
+    before: Mapping[str, Value], after: Mapping[str, Value], names: Iterable[str], count: Quantity
+) -> dict[str, Value]:
+    """Names with another number or size from the second trip on: what they are in the trips of a loop."""
+    joint: dict[str, Value] = {}
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None or old is new:
+            continue
+        for former, latter in ((old.number, new.number), (old.size, new.size)):
+            if former is not None and former.constant is not None and former != latter:
+                others = max(count.evaluate(lambda name: 10.0)[1] - 1, 0.1)
+                joint[name] = replace(joined([(1.0, old), (others, new)]), bytes=old.bytes)
+    return joint
+
+
+def up_to(items: Quantity, step: Quantity, count: Quantity) -> Quantity:
+    """The trips that add ``step`` items each, so many that no more than ``items`` are added."""
+    most, total = items.constant, (step * count).constant
+    if most is None or total is None or total[1] <= most[1]:
+        return count
+    return count.times(most[1] / total[1])
+
+
+def kept_size(value: Value, size: Quantity | None) -> Quantity | None:
+    """The size of a container that may drop items."""
+    return size if size is None or value.most is None else size.at_most(value.most)
+
+
+def shell_growth(kind: str, size: Quantity, added: Quantity) -> Quantity:
+    """The bytes that a container takes more without its items, when it grows item by item."""
+    before = object_sizes.container(kind, size, grown=True)
+    return object_sizes.container(kind, size + added, grown=True) - before
+
+
+def moved_by(old: Quantity | None, step: Quantity | None, times: Quantity) -> Quantity | None:
+    """A quantity after trips that each move it by a step; unchanged where the step is not known."""
+    return old if old is None or step is None else old + step * times
+
+
+def uses(node: ast.stmt, names: set[str]) -> bool:
+    """Whether a loop uses these names in a way that their size may matter."""
+    growing = {
+        inner.func.value
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in ("append", "add", "appendleft", "get", "setdefault")
+        and isinstance(inner.func.value, ast.Name)
+    }
+    indexed = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Subscript)}
+    return any(
+        isinstance(inner, ast.Name)
+        and isinstance(inner.ctx, ast.Load)
+        and inner.id in names
+        and inner not in growing
+        and inner not in indexed
+        for inner in ast.walk(node)
+    )
+
+
+def multiplied_sizes(
+    starts: Mapping[str, Value],
+    ends: Mapping[str, Value],
+    starts_again: Mapping[str, Value],
+    ends_again: Mapping[str, Value],
+) -> dict[str, float]:
+    """Lists and texts that each trip makes larger by one factor, seen in two trips that began at different sizes."""
+    factors = {}
+    for name, end in ends_again.items():
+        if end.kind not in _MULTIPLIED:
+            continue
+        sizes = [_likely(values.get(name)) for values in (starts, ends, starts_again, ends_again)]
+        if min(sizes) <= 0 or sizes[2] < _FARTHER * sizes[0] or _is_of_parts(end):
+            continue
+        first, second = sizes[1] / sizes[0], sizes[3] / sizes[2]
+        # What happens under a condition may not happen.
+        trips = ((starts[name], ends[name]), (starts_again[name], end))
+        if any(_least(after) < _LEAST_FACTOR * _least(before) for before, after in trips):
+            continue
+        if first >= _LEAST_FACTOR and abs(second / first - 1) < _SAME_FACTOR:
+            factors[name] = second
+    return factors
+
+
+def _is_of_parts(value: Value) -> bool:
+    """Whether a size depends on parts of objects, or on what nothing names: a tree has only so many nodes."""
+    names = value.size.names if value.size is not None else ()
+    return any(name.startswith("?") or ("." in name and not name.startswith("self.")) for name in names)
+
+
+def _likely(value: Value | None) -> float:
+    return value.size.evaluate(lambda name: _USUAL)[1] if value is not None and value.size is not None else 0.0
+
+
+def _least(value: Value) -> float:
+    return value.size.evaluate(lambda name: _USUAL)[0] if value.size is not None else 0.0
+
+
+def powers(size: Quantity, factor: float, count: Quantity) -> tuple[Quantity, Quantity]:
+    """What a size that each trip multiplies is on average, and after all trips."""
+    last = size * exponential(factor, count)
+    total, trips = last.times(1 / (factor - 1)), count.exact
+    return (total.times(1 / max(trips, 1.0)) if trips is not None else total), last

@@ -1,0 +1,103 @@
+"""How many recursive calls one path through a function makes at most: branches that exclude each other count once."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..domain.syntax import Function
+from .recursion_syntax import calls_itself
+
+_NEVER = -math.inf  # calls on a path that nothing takes
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """The most calls on a path through statements by where it ends; -inf where none does.
+
+    Behind them, behind the loop around them, in its next trip, or behind the function.
+    """
+
+    behind: float
+    broken: float = _NEVER
+    again: float = _NEVER
+    left: float = _NEVER
+
+    def or_else(self, other: _Paths) -> _Paths:
+        """The paths through one of two alternatives."""
+        return _Paths(
+            max(self.behind, other.behind),
+            max(self.broken, other.broken),
+            max(self.again, other.again),
+            max(self.left, other.left),
+        )
+
+    def after(self, calls: float) -> _Paths:
+        """The same paths after so many calls."""
+        ends = (self.behind, self.broken, self.again, self.left)
+        return _Paths(*(_NEVER if end == _NEVER else end + calls for end in ends))
+
+
+@lru_cache(maxsize=128)
+def most_calls(node: Function) -> float:
+    """How many calls of itself a function makes on one path at most; infinite where a loop repeats one."""
+    if isinstance(node, ast.Lambda):
+        return math.inf
+
+    def of_expression(part: ast.AST) -> float:
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return 0.0
+        inner = [of_expression(child) for child in ast.iter_child_nodes(part)]
+        if isinstance(part, ast.IfExp):
+            return of_expression(part.test) + max(of_expression(part.body), of_expression(part.orelse))
+        total = sum(inner)
+        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and total:
+            return math.inf
+        return total + (isinstance(part, ast.Call) and calls_itself(part, node))
+
+    def of_block(body: Sequence[ast.stmt]) -> _Paths:
+        before, ends = 0.0, _Paths(behind=_NEVER)
+        for statement in body:
+            then = of_statement(statement).after(before)
+            ends, before = ends.or_else(then), then.behind
+            if before == _NEVER:
+                break
+        return replace(ends, behind=before)
+
+    def of_statement(statement: ast.stmt) -> _Paths:
+        before, last = 0.0, 0.0
+        match statement:
+            case ast.Return() | ast.Raise():
+                return _Paths(behind=_NEVER, left=of_expression(statement))
+            case ast.Break():
+                return _Paths(behind=_NEVER, broken=0.0)
+            case ast.Continue():
+                return _Paths(behind=_NEVER, again=0.0)
+            case ast.If():
+                arms, before = [statement.body, statement.orelse], of_expression(statement.test)
+            case ast.Match():
+                arms = [*(case.body for case in statement.cases), []]
+                before = of_expression(statement.subject)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                inner, otherwise = of_block(statement.body), of_block(statement.orelse)
+                header = of_expression(statement.test if isinstance(statement, ast.While) else statement.iter)
+                repeated = header + (math.inf if max(inner.behind, inner.again) > 0 else 0.0)
+                ended = otherwise.or_else(_Paths(behind=inner.broken)).or_else(_Paths(_NEVER, left=inner.left))
+                return ended.after(repeated)
+            case ast.Try() | ast.TryStar():
+                arms = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+                last = max(of_block(statement.finalbody).behind, 0.0)
+            case ast.With() | ast.AsyncWith():
+                arms, before = [statement.body], sum(of_expression(item) for item in statement.items)
+            case _:
+                return _Paths(behind=of_expression(statement))
+        paths = _Paths(behind=_NEVER)
+        for arm in arms:
+            paths = paths.or_else(of_block(arm))
+        return paths.after(before + last)
+
+    paths = of_block(node.body)
+    return max(paths.behind, paths.left, 0.0)

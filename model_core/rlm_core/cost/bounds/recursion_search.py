@@ -1,0 +1,194 @@
+"""Whether a recursive function searches: it changes something, calls itself, and takes the change back to try another.
+
+That is how boards are filled and paths are found: what was tried does not count for the next try, so that the number of
+calls grows exponentially. A copy that is changed for each try is as good as taking back. A walk over the parts of an
+object that keeps a stack of where it is does the same, but each call gets another part; it is not a search.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ..domain.syntax import Function
+from .recursion_syntax import calls_itself
+
+_PUTS = frozenset({"append", "add", "push", "insert", "appendleft"})
+_TAKES = frozenset({"pop", "remove", "discard", "popleft", "popitem"})
+_Plain = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@lru_cache(maxsize=128)
+def takes_back(node: Function) -> bool:
+    """Whether a function tries one of several ways after another, and takes each back."""
+    if isinstance(node, ast.Lambda):
+        return False
+    loops = [inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
+    if any(_tries(loop, node) for loop in loops):
+        return True
+    kept, extended = _taken_back(node), _extended(node)
+    return any(_finds_paths(loop, node, kept, extended) for loop in loops)
+
+
+def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
+    """Whether a loop changes something before a recursive call and takes it back behind it."""
+    targets = _names(loop.target)
+    for block in _blocks(loop.body):
+        for index, statement in enumerate(block):
+            calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call) and calls_itself(part, node)]
+            passed = {name for call in calls for argument in _arguments(call) for name in _names(argument)}
+            if not calls or (passed & targets and not _is_counted(loop.iter)):
+                continue
+            if _changed(block[:index]) & _changed(block[index + 1 :], taken=True):
+                return True
+            if _changed_copies(block[:index], targets) & passed:
+                return True
+    return False
+
+
+def _changed_copies(statements: Sequence[ast.stmt], parts: set[str]) -> set[str]:
+    """The names that are bound to a copy of something, which is then changed: the original stays for the next try.
+
+    A copy of one of the ``parts`` that a loop hands out is not one of the whole.
+    """
+    copies: set[str] = set()
+    changed: set[str] = set()
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_copy(value) and not _names(value) & parts:
+                copies.add(name)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+                changed |= copies & {name}
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as target]) | ast.AugAssign(target=target):
+                changed |= copies & _names(target)
+    return changed
+
+
+def _is_copy(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(attr="copy" | "clone" | "deepcopy")):
+            return True
+        case ast.Call(func=ast.Name(id="copy" | "deepcopy" | "list" | "dict" | "set"), args=[_]):
+            return True
+        case ast.Subscript(slice=ast.Slice(lower=None, upper=None, step=None)):
+            return True
+    return False
+
+
+def _taken_back(node: _Plain) -> set[str]:
+    """The containers that a function fills and empties, or in which it marks entries and takes the marks away."""
+    marked = [(ast.dump(target), is_empty) for target, is_empty in _entries(node)]
+    kept = {place for place, is_empty in marked if is_empty and (place, False) in marked}
+    return kept | (_changed(node.body) & _changed(node.body, taken=True))
+
+
+def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], extended: set[str]) -> bool:
+    """Whether a loop goes on to what is not on the way here, and the way is taken back or extended in a copy."""
+    for test, body in _guarded(loop):
+        calls = [
+            part
+            for statement in body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Call) and calls_itself(part, node)
+        ]
+        if not calls:
+            continue
+        asked = set(_asked(test))
+        copies = {place for call in calls for argument in _arguments(call) for place in _extends(argument, extended)}
+        if asked & (kept | copies):
+            return True
+    return False
+
+
+def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[ast.stmt]]]:
+    """What runs in a loop under a condition."""
+    for place, statement in enumerate(loop.body):
+        if not isinstance(statement, ast.If):
+            continue
+        yield statement.test, statement.body
+        if isinstance(statement.body[-1], ast.Continue):
+            yield statement.test, loop.body[place + 1 :]
+
+
+def _asked(test: ast.expr) -> Iterator[str]:
+    """The containers that a condition looks something up in."""
+    for part in ast.walk(test):
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn)):
+            yield ast.dump(part.comparators[0])
+        elif isinstance(part, ast.Subscript):
+            yield ast.dump(part.value)
+
+
+def _extended(node: _Plain) -> set[str]:
+    """The names that are bound to a sum or a union, such as ``path + [item]``."""
+    return {
+        target.id
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Assign) and _is_sum(inner.value)
+        for target in inner.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _extends(argument: ast.expr, extended: set[str]) -> Iterator[str]:
+    """The container to which an argument adds: ``path + [item]``, or a name that is bound to that."""
+    if isinstance(argument, ast.BinOp) and _is_sum(argument):
+        yield ast.dump(argument.left)
+    elif isinstance(argument, ast.Name) and argument.id in extended:
+        yield ast.dump(argument)
+
+
+def _is_sum(part: ast.expr) -> bool:
+    return isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Add, ast.BitOr))
+
+
+def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]:
+    """The places that statements change: entries that are set, containers that something is put into or taken from."""
+    methods = _TAKES if taken else _PUTS
+    found: set[str] = set()
+    for statement in statements:
+        for part in ast.walk(statement):
+            match part:
+                case ast.Call(func=ast.Attribute(value=container, attr=name)) if name in methods:
+                    found.add(ast.dump(container))
+                case ast.Subscript(ctx=ast.Store()):
+                    found.add(ast.dump(part))
+                case ast.Delete(targets=[ast.Subscript(value=value, slice=place)]) if taken:
+                    found.add(ast.dump(ast.Subscript(value, place, ast.Store())))
+    return found
+
+
+def _entries(node: _Plain) -> Iterator[tuple[ast.expr, bool]]:
+    """The containers whose entries are set, and whether to nothing: entries are marked, and unmarked."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Subscript(value=container)], value=value):
+                yield container, isinstance(value, ast.Constant) and not value.value
+
+
+def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """A block and those inside it, without those of loops and functions."""
+    yield body
+    for statement in body:
+        if isinstance(statement, (ast.If, ast.With, ast.Try)):
+            yield from _blocks(statement.body)
+        if isinstance(statement, (ast.If, ast.Try)) and statement.orelse:
+            yield from _blocks(statement.orelse)
+
+
+def _arguments(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
+
+
+def _names(part: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+
+
+def _is_counted(iterable: ast.expr) -> bool:
+    """Whether a loop runs over numbers."""
+    match iterable:
+        case ast.Call(func=ast.Name(id="range")):
+            return True
+    return False

@@ -1,0 +1,248 @@
+"""What the syntax of a recursive function says: the parameters that it changes, and what ends the recursion."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ..domain.syntax import BlockSyntax, Function
+
+_ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
+_EVEN_BASE = 0.5
+
+
+@lru_cache(maxsize=128)
+def changing_parameters(node: Function) -> dict[str, float] | None:
+    """The parameters that a function's calls of itself change; None for a function that does not call itself.
+
+    The values are the largest constants that the parameters are compared with, which end the recursion.
+    """
+    if isinstance(node, ast.Lambda):
+        return None
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    is_method = bool(names) and names[0] in ("self", "cls")
+    given = names[1:] if is_method else names
+    changing: dict[str, float] = {}
+    recursive = False
+    comparisons: dict[str, float] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method):
+            recursive = True
+            for name, argument in zip(given, inner.args, strict=False):
+                if not (isinstance(argument, ast.Name) and argument.id == name):
+                    changing.setdefault(name, 1.0)
+            for keyword in inner.keywords:
+                if keyword.arg in given and not (
+                    isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
+                ):
+                    changing.setdefault(str(keyword.arg), 1.0)
+        elif isinstance(inner, ast.Compare) and len(inner.ops) == 1:
+            limit = _limit(inner)
+            if limit is not None:
+                comparisons[limit[0]] = max(comparisons.get(limit[0], -math.inf), limit[1])
+    if not recursive:
+        return None
+    return {name: comparisons.get(name, 0.0 if name not in comparisons else 1.0) for name in changing}
+
+
+@lru_cache(maxsize=128)
+def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
+    """What parameters that recursive calls change are compared with, and whether their length is."""
+    found: dict[str, tuple[ast.expr, bool]] = {}
+    changing = changing_parameters(node) or {}
+    for inner in (part for test in _guards(node) for part in ast.walk(test)):
+        if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], _ENDS):
+            continue
+        for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
+            length_of = _length_of(side)
+            name = side.id if isinstance(side, ast.Name) else length_of
+            if name is not None and name in changing:
+                found.setdefault(name, (other, length_of is not None))
+                break
+    return found
+
+
+def _guards(node: Function) -> Iterator[ast.expr]:
+    """The conditions on which a function returns or calls itself."""
+    if isinstance(node, ast.Lambda):
+        return
+
+    def decides(parts: Sequence[ast.AST]) -> bool:
+        return any(
+            isinstance(inner, (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Yield))
+            or (isinstance(inner, ast.Call) and calls_itself(inner, node))
+            for part in parts
+            for inner in ast.walk(part)
+        )
+
+    for inner in ast.walk(node):
+        match inner:
+            case ast.If() if decides([*inner.body, *inner.orelse]):
+                yield inner.test
+            case ast.IfExp() if decides([inner.body, inner.orelse]):
+                yield inner.test
+            case ast.While() | ast.Assert():
+                yield inner.test
+            case ast.BoolOp() if decides(inner.values):
+                yield inner
+            case ast.comprehension():
+                yield from inner.ifs
+
+
+def _length_of(node: ast.expr) -> str | None:
+    """The name in ``len(name)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        return node.args[0].id if isinstance(node.args[0], ast.Name) else None
+    return None
+
+
+@lru_cache(maxsize=128)
+def filled_list(node: Function) -> tuple[str, ast.expr] | None:
+    """The list that each level of a recursion appends to and takes back, and the length that ends it."""
+    if isinstance(node, ast.Lambda):
+        return None
+    limits: dict[str, ast.expr] = {}
+    methods: dict[str, set[str]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], (ast.Eq, ast.GtE)):
+            for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
+                subject = _length_of(side)
+                if subject is not None:
+                    limits.setdefault(subject, other)
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+            methods.setdefault(inner.value.id, set()).add(inner.attr)
+    for name, limit in limits.items():
+        if methods.get(name, set()) >= {"append", "pop"}:
+            return name, limit
+    return None
+
+
+def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function's text calls the function by its own name here."""
+    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+    return _calls(call.func, node.name, is_method=is_method)
+
+
+def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
+    if isinstance(function, ast.Name):
+        return function.id == name and not is_method
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == name
+        and isinstance(function.value, ast.Name)
+        and function.value.id in ("self", "cls")
+    )
+
+
+def _limit(test: ast.Compare) -> tuple[str, float] | None:
+    right, op = test.comparators[0], test.ops[0]
+    name = test.left.id if isinstance(test.left, ast.Name) else _length_of(test.left)
+    if name is not None and isinstance(right, ast.Constant) and isinstance(right.value, (int, float)):
+        value = right.value
+        if isinstance(op, (ast.Lt,)):
+            return name, value - 1
+        if isinstance(op, (ast.LtE, ast.Eq, ast.Gt)):
+            return name, value
+    return None
+
+
+@lru_cache(maxsize=128)
+def base_share(node: Function) -> float:
+    """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
+    if isinstance(node, ast.Lambda):
+        return _EVEN_BASE
+    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+    sites = sum(
+        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in ast.walk(node)
+    )
+    return 0.05 if sites < 2 else _EVEN_BASE
+
+
+@lru_cache(maxsize=128)
+def checks(node: Function) -> int:
+    """The number of statements that end a call of a recursive function at once, at least 1."""
+    found = 0
+    if not isinstance(node, ast.Lambda):
+        is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.If) and isinstance(inner.body[-1], ast.Return):
+                found += not any(
+                    isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method)
+                    for statement in inner.body
+                    for part in ast.walk(statement)
+                )
+    return max(found, 1)
+
+
+@lru_cache(maxsize=128)
+def filled_around(node: Function) -> tuple[str, ...]:
+    """The names of containers that a function puts items into without binding them."""
+    if isinstance(node, ast.Lambda):
+        return ()
+    block = BlockSyntax(node.body)
+    return tuple(name for name in block.assigned if name in block.filled and name not in block.stores)
+
+
+@lru_cache(maxsize=128)
+def is_cached(node: Function) -> bool:
+    """Whether a function runs once for equal arguments: it keeps results, or marks what it has seen for good."""
+    if isinstance(node, ast.Lambda):
+        return False
+    for decorator in node.decorator_list:
+        part = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = part.attr if isinstance(part, ast.Attribute) else part.id if isinstance(part, ast.Name) else ""
+        if name in CACHES:
+            return True
+    # A container that results are stored to, and looked up in or returned from.
+    stored = [
+        target
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Assign)
+        for target in inner.targets
+        if isinstance(target, ast.Subscript)
+    ]
+    results = {ast.dump(target.value) for target in stored}
+    entries = {ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored}
+    for inner in ast.walk(node) if stored else ():
+        match inner:
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]) if ast.dump(container) in results:
+                return True
+            case ast.Call(func=ast.Attribute(value=container, attr="get")) if ast.dump(container) in results:
+                return True
+            case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
+                return True
+    return _marks(node, [ast.dump(target) for target in stored])
+
+
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) -> bool:
+    """Whether calls leave at once where an earlier one has been: it set an entry, or added to a set, and left it so."""
+    added: set[str] = set()
+    removed: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            place = ast.dump(inner.func.value)
+            added |= {place} if inner.func.attr in ("add", "append") else set()
+            removed |= {place} if inner.func.attr in ("remove", "discard", "pop") else set()
+    for test in (inner.test for inner in ast.walk(node) if isinstance(inner, ast.If) and _leaves(inner)):
+        for part in ast.walk(test):
+            if isinstance(part, ast.Subscript):
+                entry = ast.dump(ast.Subscript(part.value, part.slice, ast.Store()))
+                if stored.count(entry) == 1:
+                    return True
+            elif isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In):
+                place = ast.dump(part.comparators[0])
+                if place in added and place not in removed:
+                    return True
+    return False
+
+
+def _leaves(branch: ast.If) -> bool:
+    return isinstance(branch.body[-1], (ast.Return, ast.Continue))
+
+
+def _is_early(node: ast.FunctionDef | ast.AsyncFunctionDef, part: ast.Return) -> bool:
+    """Whether a function goes on behind a ``return``: that of a known result is not the last statement."""
+    return part is not node.body[-1]

@@ -1,0 +1,155 @@
+"""Loops that take items off a list of work and put new ones on it, each at most once: searches of grids and graphs.
+
+How often such a loop runs is not in its condition: it is the number of different items, that is of the fields inside
+the bounds that items are compared with, or of the nodes of the mapping whose neighbours are followed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TAKING = frozenset({"pop", "popleft", "get", "get_nowait"})
+_PUTTING = frozenset({"append", "appendleft", "add", "extend", "update", "put", "insert"})
+_HEAP_TAKING, _HEAP_PUTTING = frozenset({"heappop"}), frozenset({"heappush"})
+
+
+@dataclass(frozen=True, slots=True)
+class Worklist:
+    """What bounds the items of a list of work.
+
+    ``bounds`` are the upper ends of the coordinates that items have, ``graphs`` the mappings or lists that neighbours
+    are read from, ``marked`` the names of what else the loop changes: it knows by that where it was before.
+    """
+
+    bounds: tuple[ast.expr, ...]
+    graphs: tuple[ast.expr, ...]
+    marked: frozenset[str] = frozenset()
+
+
+def worklist(node: ast.While) -> Worklist | None:
+    """The list of work that a loop condition tests, where the body takes from it and adds what it has not seen yet."""
+    name = _tested(node.test)
+    if name is None:
+        return None
+    puts = marks = False
+    # `for item in items: ... following.append(other)` and then `items = following`.
+    following = _next_round(node, name)
+    takes = following is not None
+    bounds: dict[str, ast.expr] = {}
+    graphs: dict[str, ast.expr] = {}
+    for inner in _walk(node.body):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if holder in (name, following):
+                takes |= attribute in _TAKING and holder == name
+                puts |= attribute in _PUTTING
+            case ast.Call(args=[ast.Name(id=holder), *_]) if holder == name:
+                function = inner.func
+                called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                takes |= called in _HEAP_TAKING
+                puts |= called in _HEAP_PUTTING
+            case ast.AugAssign(target=ast.Name(id=holder), op=ast.Add()) if holder == name:
+                puts = True
+            case ast.Compare():
+                marks |= any(isinstance(op, (ast.In, ast.NotIn)) for op in inner.ops)
+                # `distance[v] is None`, `== -1`, `> new`: what was reached before.
+                marks |= isinstance(inner.left, ast.Subscript) or isinstance(inner.comparators[-1], ast.Subscript)
+                for subject, bound in _upper_bounds(inner):
+                    bounds[ast.dump(subject)] = bound
+            case ast.If(test=test) if _is_field(test):
+                marks = True
+            case ast.BoolOp(values=parts):
+                marks |= any(_is_field(part) for part in parts)
+            case ast.For(iter=source) | ast.comprehension(iter=source):
+                graph = _neighbours(source)
+                if graph is not None:
+                    graphs[ast.dump(graph)] = graph
+            case _:
+                pass
+    if not (takes and puts and marks) or not (bounds or graphs):
+        return None
+    marked = frozenset(_changed(node.body) - {name, following or name})
+    return Worklist(tuple(bounds.values()), tuple(graphs.values()), marked)
+
+
+def _changed(body: list[ast.stmt]) -> set[str]:
+    """The names of containers that items are put into."""
+    found: set[str] = set()
+    for inner in _walk(body):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if attribute in _PUTTING:
+                found.add(holder)
+            case ast.Subscript(ctx=ast.Store()):
+                root: ast.expr = inner
+                while isinstance(root, ast.Subscript):
+                    root = root.value
+                if isinstance(root, ast.Name):
+                    found.add(root.id)
+            case _:
+                pass
+    return found
+
+
+def _is_field(test: ast.expr) -> bool:
+    """Whether a condition is that of a field alone: ``grid[y][x]`` or ``not seen[node]``."""
+    operand = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(operand, ast.Subscript)
+
+
+def _tested(test: ast.expr) -> str | None:
+    """The name of ``while items``, ``while len(items) > 0`` or ``while items != []``."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Gt, ast.NotEq, ast.GtE)):
+        test = test.left
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "len" and len(test.args) == 1:
+        test = test.args[0]
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Call):
+        # `while not queue.empty()`
+        function = test.operand.func
+        if isinstance(function, ast.Attribute) and function.attr == "empty":
+            test = function.value
+    return test.id if isinstance(test, ast.Name) else None
+
+
+def _next_round(node: ast.While, name: str) -> str | None:
+    """The name of the items that replace those of a list at the end of each round over it."""
+    rounds = any(isinstance(inner, ast.For) and _is_name(inner.iter, name) for inner in _walk(node.body))
+    for statement in node.body if rounds else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=following)) if target == name:
+                return following
+    return None
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        yield from ast.walk(statement)
+
+
+def _upper_bounds(test: ast.Compare) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a comparison holds below what: ``0 <= x < n`` and ``n > x``; constants bound nothing."""
+    left = test.left
+    for op, right in zip(test.ops, test.comparators, strict=True):
+        if isinstance(op, (ast.Lt, ast.LtE)) and not isinstance(left, ast.Constant):
+            yield left, right
+        elif isinstance(op, (ast.Gt, ast.GtE)) and not isinstance(right, ast.Constant):
+            yield right, left
+        left = right
+
+
+def _neighbours(source: ast.expr) -> ast.expr | None:
+    """The graph in ``graph[node]``, ``graph[node].items()``, ``graph.get(node, [])`` and ``graph.neighbors(node)``."""
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute):
+        holder, method = source.func.value, source.func.attr
+        if method in ("get", "neighbors", "neighbours", "successors", "adjacent"):
+            return holder if isinstance(holder, (ast.Name, ast.Attribute)) else None
+        if method not in ("items", "keys", "values"):
+            return None
+        source = holder
+    if isinstance(source, ast.Subscript) and isinstance(source.value, (ast.Name, ast.Attribute)):
+        return source.value
+    return None

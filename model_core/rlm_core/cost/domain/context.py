@@ -1,0 +1,166 @@
+"""The state of an analysis: the running function, the current meter, and the budget of syntax nodes.
+
+The functions of the evaluator receive it as their first argument.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ..scope import Definition
+from . import object_sizes
+from .frames import Frame
+from .meter import ALWAYS, Meter, scaled
+from .quantities import ONE, ZERO, Quantity, Range, larger, of_size
+from .syntax import BlockSyntax, LoopNode
+from .values import Value
+
+
+class TooComplex(Exception):  # noqa: N818 - ends an analysis, not an error of the user
+    """The budget of syntax nodes is used up."""
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """The state that the parts of the evaluator share.
+
+    frame: the function that is being read.
+    left: the syntax nodes that may still be read.
+    meter: the cost of the current region.
+    path: the share of the runs of the current function that enter the current region.
+    open: the functions that are being read, the innermost last.
+    opaque: operations on objects of unknown types, which may run any code.
+    dependencies: the functions of the program whose text was read.
+    largest_block: bytes of the largest block of memory.
+    left_in_receiver: bytes that the last method added to containers of its object.
+    awaited: calls that are awaited where they are written.
+    compiled: identities of operations that the compiler computes.
+    instances: what ``__init__`` stores in the attributes of ``self``, by class.
+    blocks: what the bodies of loops do, by the identity of the loop.
+    strict: raise what a library rule raises, for tests.
+    """
+
+    frame: Frame
+    left: int
+    meter: Meter = field(default_factory=Meter)
+    path: Range = ALWAYS
+    loop_depth: int = 0
+    expression_depth: int = 0
+    statement_depth: int = 0
+    open: list[Frame] = field(default_factory=list)
+    opaque: int = 0
+    dependencies: list[Definition] = field(default_factory=list)
+    largest_block: Quantity = ZERO
+    left_in_receiver: Quantity = ZERO
+    awaited: set[ast.expr] = field(default_factory=set)
+    compiled: set[int] = field(default_factory=set)
+    instances: dict[str, dict[str, Value]] = field(default_factory=dict)
+    blocks: dict[int, BlockSyntax] = field(default_factory=dict)
+    strict: ClassVar[bool] = False
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether an error here is caught in an open function: that may be how something without end ends."""
+        return any(frame.handlers for frame in (self.frame, *self.open))
+
+    def step(self, nodes: int = 1) -> None:
+        """Count syntax nodes.
+
+        Raises:
+            TooComplex: more than the budget.
+        """
+        self.left -= nodes
+        if self.left < 0:
+            raise TooComplex
+
+    def stop(self) -> None:
+        """Let nothing behind this statement run."""
+        self.meter.reach = (0.0, 0.0, 0.0)
+
+    @contextmanager
+    def region(self, meter: Meter | None = None) -> Iterator[Meter]:
+        """Measure a region with a separate meter, which the caller adds to the current one."""
+        outer, path = self.meter, self.path
+        self.meter, self.path = meter or Meter(outer.parallel), scaled(path, outer.reach)
+        try:
+            yield self.meter
+        finally:
+            self.meter, self.path = outer, path
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[None]:
+        """Evaluate in another function's frame."""
+        outer, self.frame = self.frame, frame
+        try:
+            yield
+        finally:
+            self.frame = outer
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Read what ran before the functions that are being read: calls of those in it are not recursion."""
+        outer, self.open = self.open, []
+        try:
+            yield
+        finally:
+            self.open = outer
+
+    def block(self, node: LoopNode) -> BlockSyntax:
+        """Return what a loop's body does, which is read once."""
+        block = self.blocks.get(id(node))
+        if block is None:
+            target = [] if isinstance(node, ast.While) else [node.target]
+            block = self.blocks[id(node)] = BlockSyntax([*node.body, *target])
+        return block
+
+    def length(self, value: Value) -> Quantity:
+        """Return the number of items of a value; a size named after it where that is not known."""
+        if value.size is not None:
+            return value.size
+        return self.named_size(value)
+
+    def named_size(self, value: Value) -> Quantity:
+        """Return a size that the text does not fix."""
+        if value.kind == "unknown" and value.name:
+            return of_size(value.name)
+        return of_size(f"?{self.frame.line}")
+
+    def consume(self, value: Value, share: Quantity | None = None) -> Quantity:
+        """Return the number of items that iterating over a value yields; spends what producing them takes."""
+        count = self.length(value)
+        if count.exact == math.inf:
+            if not self.is_caught:
+                self.meter.run_on(self.frame.line)
+            count = ONE
+        times = ONE if share is None else share
+        if value.kind == "array":
+            self.meter.spend(value.step * count * times)
+        if value.kind == "iterator" and isinstance(value.payload, Meter):
+            self.meter.add(value.payload, times)
+        if value.step.terms:
+            self.meter.spend(value.step * count * times)
+        return count
+
+    def hold(self, *fresh: Value) -> None:
+        """Note the memory in use while these new values exist."""
+        total = self.frame.held
+        for value in fresh:
+            if value.bytes.terms:
+                total = total + value.bytes
+                block = value.bytes if value.kind == "array" else table_of(value)
+                self.largest_block = larger(self.largest_block, block)
+        self.meter.hold(total)
+
+
+def table_of(value: Value) -> Quantity:
+    """Return the bytes of the largest block of a container or text: its table, without its items."""
+    if value.kind == "int" or value.name == "array.array":
+        return value.bytes
+    if value.size is None or value.size.constant is None or value.kind not in object_sizes.KINDS:
+        return ZERO
+    return object_sizes.container(value.kind, value.size)

@@ -1,0 +1,171 @@
+"""The functions and loops that are being read: their names, and what is known of their iterations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..scope import Scope
+from .meter import ALWAYS
+from .quantities import ONE, ZERO, Quantity, Range, is_whole
+from .syntax import Function, LoopNode
+from .values import UNKNOWN, Value, literal
+
+SAMPLES = 24
+
+
+@dataclass(slots=True)
+class LoopVariable:
+    """The variable of a loop over a range of known numbers: ``start + step * k`` for k below ``count``.
+
+    ``value`` is what the loop binds to the name, and ``points`` are the k of a sample of the iterations that get to the
+    statement that is being read: all of them while there are few.
+    """
+
+    name: str
+    start: float
+    step: float
+    count: float
+    value: Value = UNKNOWN
+    points: Sequence[int] = ()
+
+    def at(self, k: int) -> Value:
+        """The value in iteration ``k``."""
+        number = self.start + self.step * k
+        return literal(int(number) if is_whole(number) else number)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more iterations than points."""
+        return self.count > SAMPLES
+
+    def restart(self) -> None:
+        """Get back to the iterations that enter the loop's body."""
+        count = int(min(self.count, 1e15))
+        self.points = range(count) if count <= SAMPLES else [_spread(index, count) for index in range(SAMPLES)]
+
+
+def _spread(index: int, count: int) -> int:
+    """The index-th of ``SAMPLES`` points over ``count``: one in each part, at places that differ from multiples."""
+    begins, ends = index * count // SAMPLES, (index + 1) * count // SAMPLES
+    return begins + index * 7 % 12 * (ends - begins) // 12
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop that is being read.
+
+    ``may_leave`` says whether something in it may end it early, at a trip that is not known; ``exits`` whether such a
+    statement was reached. ``exit`` is the statement that leaves in a trip that is known, and ``exit_share`` the share
+    of the trips in which it does. ``trips`` is how often what is read once runs, and ``items`` how many items a search
+    puts into its containers at most.
+    """
+
+    variable: LoopVariable | None = None
+    trips: Quantity = ONE
+    may_leave: bool = False
+    exits: bool = False
+    exit: ast.If | None = None
+    exit_share: float = 0.0
+    items: Quantity | None = None
+    node: LoopNode | None = None
+
+    def counts(self, name: str) -> bool:
+        """Whether a name is the loop's variable, a number that is new in each trip."""
+        return self.variable is not None and self.variable.name == name
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """A recursive call inside a function that is being read.
+
+    The arguments, the share of runs that gets there, and how often the loops around it repeat it. ``direct``: it is in
+    the function's own text, not in that of a function that it calls. ``given`` maps parameters to the names of their
+    sizes. ``tries``: the function searches, so that a loop repeats the call on the whole, changed, and not on parts.
+    """
+
+    arguments: Mapping[str, Value]
+    share: tuple[float, float, float]
+    times: Quantity = ONE
+    direct: bool = True
+    given: Mapping[str, str] = field(default_factory=dict)
+    tries: bool = False
+
+
+@dataclass(slots=True)
+class Frame:
+    """A function that is being read."""
+
+    scope: Scope
+    qualname: str = ""
+    node: Function | None = None
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Frame | None = None
+    owner: Value | None = None
+    line: int = 0
+    depth: int = 0
+    held: Quantity = ZERO
+    # Bytes added to containers inside the containers that names hold.
+    filled: dict[str, Quantity] = field(default_factory=dict)
+    # Names bound to objects that keep the previous value of the name.
+    chained: set[str] = field(default_factory=set)
+    # Containers of the functions around, without their bytes, and what a call puts into them: items and bytes.
+    around: dict[str, Value] = field(default_factory=dict)
+    put: dict[str, tuple[Quantity, Quantity]] = field(default_factory=dict)
+    results: list[tuple[float, Value]] = field(default_factory=list)
+    yields: Quantity = ZERO
+    yields_endlessly: bool = False
+    loops: list[Loop] = field(default_factory=list)
+    recursive: list[Recursive] = field(default_factory=list)
+    recurses: bool = False
+    cached: bool = False
+    # Of a recursive function: the share of calls that end at once, how many checks end them, and the names of the sizes
+    # of its parameters.
+    base_share: float = 0.5
+    checks: int = 1
+    given: Mapping[str, str] = field(default_factory=dict)
+    handlers: int = 0
+    # The share of the runs of the caller that call this function.
+    entered: Range = ALWAYS
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a name bound here or in an enclosing function."""
+        frame: Frame | None = self
+        while frame is not None:
+            value = frame.names.get(name)
+            if value is not None:
+                return value
+            frame = frame.parent
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name and keep count of the memory that names hold."""
+        old = self.names.get(name)
+        if old is not None and old.bytes.terms:
+            self.held = self.held - old.bytes
+        if value.bytes.terms:
+            self.held = self.held + value.bytes
+        self.names[name] = value
+
+    def restore(self, names: dict[str, Value], held: Quantity) -> None:
+        """Go back to an earlier state of the names."""
+        self.names, self.held = names, held
+
+    def note_put(self, share: float) -> None:
+        """Add what has been put into containers around at a place where so many runs leave the function."""
+        for name, before in self.around.items():
+            after = self.names.get(name, before)
+            if after is not before and after.size is not None and before.size is not None:
+                items, bytes_ = self.put.get(name, (ZERO, ZERO))
+                self.put[name] = items + (after.size - before.size).times(share), bytes_ + after.bytes.times(share)
+
+    def points(self) -> list[tuple[LoopVariable, Sequence[int]]]:
+        """The iterations of the loops around this statement that get to it."""
+        return [(loop.variable, loop.variable.points) for loop in self.loops if loop.variable is not None]
+
+
+def restore_points(points: Sequence[tuple[LoopVariable, Sequence[int]]]) -> None:
+    """Let all iterations that got to an earlier statement get to the next one."""
+    for variable, remaining in points:
+        variable.points = remaining

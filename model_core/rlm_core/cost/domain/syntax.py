@@ -1,0 +1,361 @@
+"""The syntax tree of a unit's text, also where a few lines are broken: most texts are while they are typed.
+
+Lines that do not parse become ``pass`` (or ``if True:`` above an indented block), so the rest can be analysed. Line
+numbers stay those of the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from rlm_core.source.canonical import dedent
+
+from .folding import MOST_BITS, LargeInteger
+
+_Tree = TypeVar("_Tree", ast.Module, ast.Expression)
+LoopNode = ast.For | ast.AsyncFor | ast.While
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+MOST_CHARACTERS = 100_000
+_MOST_REPAIRS = 12
+_MOST_NESTING = 60  # of brackets, and of prefix operators
+_MOST_PARTS = 8
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_LONG_NUMBER = re.compile(rf"[\dA-Fa-f_]{{{MOST_BITS // 4}}}")
+_PREFIXES = re.compile(r"[-+~]{60}")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LEAF_TYPES = frozenset({ast.Load, ast.Store, ast.Del, ast.Pass, ast.arg})
+GROWING = frozenset({"append", "add", "appendleft", "insert", "push", "put"})
+"""Methods that add an item to a container."""
+
+
+LEAVING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.execv", "os.execvp"})
+"""Calls that end the program."""
+
+
+def parse(text: str) -> ast.Module | None:
+    """The tree of a text, repaired where it is broken; None for a text that is too long, too nested or too broken."""
+    if len(text) > MOST_CHARACTERS or _is_too_nested(text):
+        return None
+    lines = dedent(text).split("\n")
+    for _ in range(_MOST_REPAIRS):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return _bounded(ast.parse("\n".join(lines)), text)
+        except SyntaxError as error:
+            if not _repair(lines, (error.lineno or 0) - 1):
+                return None
+        except (ValueError, RecursionError, MemoryError):
+            return None
+    return None
+
+
+@lru_cache(maxsize=128)
+def parsed_function(text: str) -> Function | None:
+    """The first function of a text; equal texts share the tree."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    return next((node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+
+
+@lru_cache(maxsize=128)
+def parsed_class(text: str) -> ast.ClassDef | None:
+    """The first class of a text; equal texts share the tree."""
+    tree = parse(text)
+    return next((node for node in tree.body if isinstance(node, ast.ClassDef)), None) if tree is not None else None
+
+
+def label_of(node: ast.expr) -> str:
+    """The last name of what is called, subscripted or named."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@lru_cache(maxsize=128)
+def data_fields(node: ast.ClassDef) -> dict[str, ast.expr | None] | None:
+    """The fields of a dataclass or named tuple with their defaults; None for other classes."""
+    is_data = any(label_of(decorator) == "dataclass" for decorator in node.decorator_list)
+    if not is_data and not any(label_of(base) == "NamedTuple" for base in node.bases):
+        return None
+    return {
+        statement.target.id: _default_of(statement.value)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and label_of(statement.annotation) != "ClassVar"
+    }
+
+
+def _default_of(value: ast.expr | None) -> ast.expr | None:
+    """The default of a field of a dataclass, also where ``field`` gives it."""
+    if not isinstance(value, ast.Call) or label_of(value) != "field":
+        return value
+    given = {keyword.arg: keyword.value for keyword in value.keywords}
+    factory = given.get("default_factory")
+    return ast.copy_location(ast.Call(factory, [], []), value) if factory is not None else given.get("default")
+
+
+def parse_expression(text: str) -> ast.expr | None:
+    """The tree of an expression; None for a text that is none, or that is too long or too nested."""
+    if len(text) > MOST_CHARACTERS or _is_too_nested(text):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _bounded(ast.parse(text, mode="eval"), text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _bounded(tree: _Tree, text: str) -> _Tree:
+    """The tree of a text; a :class:`LargeInteger` stands for each literal that is too large to compute with."""
+    if _LONG_NUMBER.search(text) is not None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
+                node.value = LargeInteger(node.value.bit_length())  # type: ignore[assignment]
+    return tree
+
+
+def _repair(lines: list[str], number: int) -> bool:
+    """Replace a broken line; False where that changes nothing."""
+    number = min(number, len(lines) - 1)
+    while number > 0 and not lines[number].strip():
+        number -= 1
+    if number < 0:
+        return False
+    line = lines[number]
+    width = len(line) - len(line.lstrip())
+    following = next((below for below in lines[number + 1 :] if below.strip()), "")
+    opens_block = len(following) - len(following.lstrip()) > width
+    replacement = line[:width] + ("if True:" if opens_block else "pass")
+    if line == replacement:
+        # The block below is what does not fit: take it to the margin of this line.
+        replacement = line[:width] + "pass"
+        if line == replacement:
+            return False
+    lines[number] = replacement
+    return True
+
+
+def _is_too_nested(text: str) -> bool:
+    """Whether the parser could run out of stack: deep brackets, or long chains of prefix operators."""
+    if max(text.count("("), text.count("["), text.count("{")) >= _MOST_NESTING:
+        depth = 0
+        for bracket in _BRACKETS.findall(text):
+            depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
+            if depth > _MOST_NESTING:
+                return True
+    return _PREFIXES.search("".join(text.split())) is not None
+
+
+class BlockSyntax:
+    """What the statements of a loop or branch do, nested functions left out; read in one pass.
+
+    ``breaks`` and ``continues`` are those of the block itself, not of loops in it. ``assigned`` are the names that are
+    bound or changed by a method, ``stores`` counts the places that bind a name, and ``updates`` says how a name changes
+    in one pass, see :func:`read_update`.
+    """
+
+    __slots__ = (
+        "assigned", "breaks", "continues", "filled", "grown", "leaves_program", "nested_loops", "nodes", "raises",
+        "returns", "risks", "stores", "takes_middle", "updates", "yields",
+    )  # fmt: skip
+
+    def __init__(self, body: Sequence[ast.AST]) -> None:
+        self.breaks = self.continues = self.returns = self.raises = self.yields = False
+        self.leaves_program = self.risks = self.takes_middle = self.nested_loops = False
+        self.nodes = 0
+        self.assigned: dict[str, None] = {}  # in an order that is always the same
+        self.stores: dict[str, int] = {}
+        self.grown: set[str] = set()  # names of containers that get items by a method
+        self.filled: set[str] = set()  # or by an assignment
+        self.updates: dict[str, tuple[str, ast.expr] | None] = {}
+        stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
+        while stack:
+            node, nested = stack.pop()
+            self.nodes += 1
+            kind = type(node)
+            if kind is ast.Name:
+                if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+                    name: str = node.id  # type: ignore[attr-defined]
+                    self.assigned[name] = None
+                    self.stores[name] = self.stores.get(name, 0) + 1
+                continue
+            if kind is ast.Constant or kind in _LEAF_TYPES:
+                continue
+            read = _READERS.get(kind)
+            if read is not None:
+                read(self, node, nested)
+            if kind in _FUNCTIONS:
+                continue
+            for field in node._fields:
+                child = getattr(node, field, None)
+                # What follows a loop with `else` is not in it any more.
+                inside = nested or (kind in _LOOPS and field != "orelse")
+                if isinstance(child, ast.AST):
+                    stack.append((child, inside))
+                elif isinstance(child, list):
+                    stack += [(item, inside) for item in reversed(child) if isinstance(item, ast.AST)]
+
+    def _break(self, node: ast.AST, nested: bool) -> None:
+        self.breaks |= not nested
+
+    def _continue(self, node: ast.AST, nested: bool) -> None:
+        self.continues |= not nested
+
+    def _return(self, node: ast.AST, nested: bool) -> None:
+        self.returns = True
+
+    def _raise(self, node: ast.AST, nested: bool) -> None:
+        self.raises = True
+
+    def _yield(self, node: ast.AST, nested: bool) -> None:
+        self.yields = True
+
+    def _loop(self, node: ast.AST, nested: bool) -> None:
+        self.nested_loops = True
+
+    def _call(self, node: ast.Call, nested: bool) -> None:
+        self.risks = True
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            root = function.value
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name):
+                self.assigned[root.id] = None
+                if function.attr in GROWING:
+                    self.grown.add(root.id)
+                    self.filled.add(root.id)
+        name = called_name(node)
+        inserts = name.rpartition(".")[2].startswith(("insort", "heappush"))
+        if inserts and node.args and isinstance(node.args[0], ast.Name):
+            self.assigned[node.args[0].id] = None
+            self.grown.add(node.args[0].id)
+        self.leaves_program |= name in LEAVING
+
+    def _subscript(self, node: ast.Subscript, nested: bool) -> None:
+        self.risks = True
+        root = node.value
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        if isinstance(node.ctx, ast.Store) and isinstance(root, ast.Name):
+            self.assigned[root.id] = None
+            self.filled.add(root.id)
+
+    def _operation(self, node: ast.BinOp, nested: bool) -> None:
+        self.takes_middle |= isinstance(node.op, (ast.FloorDiv, ast.RShift, ast.Div))
+
+    def _augmented(self, node: ast.AugAssign, nested: bool) -> None:
+        if isinstance(node.target, ast.Name):
+            self._update(node.target.id, read_update(node.op, node.value))
+
+    def _assign(self, node: ast.Assign, nested: bool) -> None:
+        value = node.value
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                is_own = (
+                    isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == target.id
+                )
+                self._update(
+                    target.id, read_update(value.op, value.right) if isinstance(value, ast.BinOp) and is_own else None
+                )
+            else:
+                for inner in ast.walk(target):
+                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                        self.updates[inner.id] = None
+
+    def _update(self, name: str, update: tuple[str, ast.expr] | None) -> None:
+        self.updates[name] = update if self.updates.get(name, update) is not None else None
+
+
+_READERS: dict[type, Callable[[BlockSyntax, Any, bool], None]] = {
+    ast.Break: BlockSyntax._break,
+    ast.Continue: BlockSyntax._continue,
+    ast.Return: BlockSyntax._return,
+    ast.Raise: BlockSyntax._raise,
+    ast.Yield: BlockSyntax._yield,
+    ast.YieldFrom: BlockSyntax._yield,
+    ast.For: BlockSyntax._loop,
+    ast.AsyncFor: BlockSyntax._loop,
+    ast.While: BlockSyntax._loop,
+    ast.Call: BlockSyntax._call,
+    ast.Subscript: BlockSyntax._subscript,
+    ast.BinOp: BlockSyntax._operation,
+    ast.AugAssign: BlockSyntax._augmented,
+    ast.Assign: BlockSyntax._assign,
+}
+
+
+def read_update(op: ast.operator, amount: ast.expr) -> tuple[str, ast.expr] | None:
+    """How ``name op= amount`` changes a name: ``+``, ``-``, ``*``, ``/`` or ``//`` by an amount, else None.
+
+    A shift multiplies or divides by a power of two.
+    """
+    match op:
+        case ast.Add():
+            return "+", amount
+        case ast.Sub():
+            return "-", amount
+        case ast.Mult():
+            return "*", amount
+        case ast.Div():
+            return "/", amount
+        case ast.FloorDiv():
+            return "//", amount
+        case ast.RShift() | ast.LShift():
+            return "//" if isinstance(op, ast.RShift) else "*", ast.BinOp(ast.Constant(2), ast.Pow(), amount)
+        case _:
+            return None
+
+
+def own_update(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement binds a name and nothing else: ``name op= amount`` or ``name = ...``."""
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.target, ast.Name) and statement.target.id == name
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id == name
+    )
+
+
+def leaving(body: Sequence[ast.stmt]) -> str:
+    """How a block ends: ``return``, ``raise``, ``break``, ``continue``, or nothing."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.Return):
+        return "return"
+    if isinstance(last, ast.Raise):
+        return "raise"
+    return "break" if isinstance(last, ast.Break) else "continue" if isinstance(last, ast.Continue) else ""
+
+
+def dotted_name(node: ast.expr) -> str:
+    """``a.b.c`` as text; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < _MOST_PARTS:
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        return ".".join([node.id, *reversed(parts)])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
+        return ".".join(["super()", *reversed(parts)])
+    return ""
+
+
+def called_name(node: ast.Call) -> str:
+    """The name that a call is written with, such as ``requests.get``; only the last part of a longer expression."""
+    name = dotted_name(node.func)
+    return name or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+
+
+SHRINKING = frozenset({"pop", "popleft", "popitem"})

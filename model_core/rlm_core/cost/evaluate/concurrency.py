@@ -1,0 +1,136 @@
+"""Waits of what runs at the same time: coroutines, tasks, and pools of threads or processes; and timeouts.
+
+Computing times are not treated here: threads and coroutines share one interpreter, so theirs add up.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from rlm_core.types import WaitKind
+
+from ..domain.context import Context
+from ..domain.dispatch import evaluate
+from ..domain.meter import Meter, PendingWait
+from ..domain.quantities import Quantity, Range, ceiling, constant
+from ..domain.values import Value
+
+
+def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:
+    """The longest wait of each kind, which takes as long as all of them do."""
+    kept: dict[WaitKind, PendingWait] = {}
+    for wait in waits:
+        other = kept.get(wait.kind)
+        if other is None or _likely(wait) > _likely(other):
+            kept[wait.kind] = wait
+    return sorted(kept.values(), key=_likely, reverse=True)
+
+
+def in_background(waits: Sequence[PendingWait]) -> list[PendingWait]:
+    """The waits of a task that is started and goes on while others start."""
+    return [replace(wait, background=True) for wait in longest(waits)]
+
+
+def ended(waits: Sequence[PendingWait]) -> list[PendingWait]:
+    """The waits of a function in which tasks were started: it ends when the longest of them has ended.
+
+    ``waits`` is in the order of the text: what the function itself waits after the first task began is part of that.
+    """
+    first = next((place for place, wait in enumerate(waits) if wait.background), None)
+    if first is None:
+        return list(waits)
+    own = [wait for wait in waits if not wait.background]
+    meanwhile = [_range(wait) for wait in waits[first:] if not wait.background]
+    least, usual, most = (sum(values) for values in zip((0.0, 0.0, 0.0), *meanwhile, strict=True))
+    tasks = []
+    for wait in longest([wait for wait in waits if wait.background]):
+        if wait.seconds is not None and most > 0:
+            low, likely, high = _range(wait)
+            span = max(low - most, 0.0), max(likely - usual, 0.0), max(high - least, 0.0)
+            wait = replace(wait, seconds=constant(span[0], span[2], span[1]))
+        tasks.append(replace(wait, background=False))
+    return [*own, *tasks]
+
+
+def in_rounds(waits: Sequence[PendingWait], calls: Quantity, workers: Quantity | None) -> list[PendingWait]:
+    """The waits of ``calls`` that a pool of ``workers`` runs; all at the same time where a number is not known."""
+    kept = longest(waits)
+    count, at_once = calls.exact, workers.exact if workers is not None else None
+    if count is None or not at_once or at_once < 1 or count <= at_once:
+        return kept
+    rounds = constant(ceiling(count / at_once))
+    return [wait if wait.seconds is None else replace(wait, seconds=wait.seconds * rounds) for wait in kept]
+
+
+def within(waits: Sequence[PendingWait], timeout: Quantity | None) -> list[PendingWait]:
+    """The waits of what is given up after ``timeout`` seconds, where the text fixes that number."""
+    limit = timeout.exact if timeout is not None else None
+    if limit is None:
+        return list(waits)
+    found = []
+    for wait in waits:
+        span = wait.seconds.constant if wait.seconds is not None else None
+        if span is not None and span[2] > limit:
+            low, likely, high = (min(value, limit) for value in span)
+            wait = replace(wait, seconds=constant(low, high, likely))
+        found.append(wait)
+    return found
+
+
+def _range(wait: PendingWait) -> Range:
+    """The least, likely and most seconds, with sizes of 1; zeros where they are not known."""
+    return wait.seconds.evaluate(lambda name: 1.0) if wait.seconds is not None else (0.0, 0.0, 0.0)
+
+
+def _likely(wait: PendingWait) -> float:
+    return _range(wait)[1]
+
+
+@contextmanager
+def in_the_background(context: Context) -> Iterator[None]:
+    """Let what is evaluated here wait in the background, where it may also run for ever."""
+    with context.region(Meter(parallel=True)) as body:
+        yield
+    body.waits, body.endless = in_background(body.waits), None
+    context.meter.add(body)
+
+
+def gather(context: Context, node: ast.Call) -> Value:
+    """Coroutines that wait at the same time."""
+    with context.region(Meter(parallel=True)) as body:
+        for argument in node.args:
+            context.awaited.update(_awaitables(argument))
+            value = evaluate(context, argument)
+            if value.kind == "iterator":
+                context.consume(value)
+    body.waits = longest(body.waits)
+    context.meter.add(body)
+    return Value("list")
+
+
+def wait_for(context: Context, node: ast.Call) -> Value:
+    """A coroutine that is given up when its time is over."""
+    with context.region() as body:
+        context.awaited.add(node.args[0])
+        result = evaluate(context, node.args[0])
+    timeouts = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "timeout")]
+    limits = [evaluate(context, timeout).number for timeout in timeouts]
+    body.waits = within(body.waits, limits[0] if limits else None)
+    context.meter.add(body)
+    return result
+
+
+def _awaitables(argument: ast.expr) -> Iterator[ast.expr]:
+    """The parts of an argument that are coroutines: itself, or the items of a list."""
+    match argument:
+        case ast.Starred(value=value):
+            yield from _awaitables(value)
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            yield from items
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.SetComp(elt=item):
+            yield item
+        case _:
+            yield argument

@@ -1,0 +1,231 @@
+"""Names, attributes, operators, and the other expressions that no other module evaluates."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from .. import library
+from ..domain.context import Context
+from ..domain.dispatch import evaluate, peek
+from ..domain.folding import MISSING
+from ..domain.frames import Frame
+from ..domain.quantities import ONE, ZERO
+from ..domain.syntax import parse_expression
+from ..domain.values import UNKNOWN, Value, literal, number_of
+from ..library.unit_costs import each, primitive
+from .bindings import bind_target
+from .containers import is_stored
+from .library_calls import apply_rule
+from .objects import instance_attribute, property_of
+from .operations import binary_operation, compiled
+
+_MOST_CONSTANTS = 10  # that are read inside each other
+
+
+def evaluate_constant(context: Context, node: ast.Constant) -> Value:
+    """Return a literal."""
+    return literal(node.value)
+
+
+def evaluate_name(context: Context, node: ast.Name) -> Value:
+    """Return the value of a name: bound here or around, the function that is being read, or a global one."""
+    value = context.frame.lookup(node.id)
+    if value is not None:
+        return value
+    for frame in reversed(context.open):
+        function = frame.node
+        is_method = "." in frame.qualname.rpartition("<locals>.")[2]
+        if (
+            isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and function.name == node.id
+            and not is_method
+            # A name means that function only in its own file.
+            and frame.scope.home() is context.frame.scope.home()
+        ):
+            return Value("user-function", name=node.id, payload=(function, frame))
+    return _global_value(context, node.id)
+
+
+def _global_value(context: Context, name: str) -> Value:
+    """The value of a name that the function does not bind."""
+    scope = context.frame.scope
+    text = scope.constant(name)
+    if text is not None:
+        return _outer_constant(context, text)
+    definition = scope.function(name)
+    if definition is not None and not scope.is_class(name):
+        return Value("user-function", name=name, payload=definition)
+    if scope.is_class(name):
+        return Value("class", name=name)
+    dotted = scope.imported(name)
+    if dotted is not None:
+        return imported_value(dotted)
+    if library.rule_for(f"builtins.{name}") is not None:
+        return Value("function", name=f"builtins.{name}")
+    conventional = library.CONVENTIONAL.get(name)
+    if conventional is not None:
+        return imported_value(conventional)
+    return Value("unknown", name=name)
+
+
+def _outer_constant(context: Context, text: str) -> Value:
+    tree = parse_expression(text)
+    if tree is None:
+        return UNKNOWN
+    frame = Frame(context.frame.scope, line=context.frame.line, depth=context.frame.depth + 1)
+    if frame.depth >= _MOST_CONSTANTS:
+        return UNKNOWN
+    # Computed at import: not paid for by the function, not its memory, and not called by what is being read.
+    with context.inside(frame), context.elsewhere():
+        value = peek(context, tree)
+    return replace(value, bytes=ZERO)
+
+
+def evaluate_attribute(context: Context, node: ast.Attribute) -> Value:
+    """Return the value of an attribute."""
+    return attribute_of(context, evaluate(context, node.value), node.attr)
+
+
+def attribute_of(context: Context, base: Value, name: str) -> Value:
+    """An attribute of a value."""
+    if base.kind == "module":
+        return imported_value(f"{base.name}.{name}")
+    context.meter.spend(primitive("load.attribute"))
+    if isinstance(base.payload, dict) and name in base.payload:
+        stored: Value = base.payload[name]
+        return stored
+    computed = property_of(context, base, name)
+    if computed is not None:
+        return computed
+    context.opaque += base.kind in ("unknown", "object", "class")
+    if base.kind == "unknown" and base.name == "self":
+        known_attribute = instance_attribute(context, name)
+        if known_attribute is not None:
+            return known_attribute
+    known = library.attribute(base, name)
+    if known is not None:
+        return known
+    owner = _class_of(context, base)
+    if owner is not None:
+        text = context.frame.scope.constant(f"{owner}.{name}")
+        if text is not None:
+            return _outer_constant(context, text)
+    if base.kind == "unknown" and base.name:
+        return Value("unknown", name=f"{base.name}.{name}")
+    return UNKNOWN
+
+
+def _class_of(context: Context, base: Value) -> str | None:
+    if base.kind == "class":
+        return base.name
+    if base.kind == "object" and base.payload is not None:
+        return base.name
+    if base.kind == "unknown" and base.name in ("self", "cls"):
+        return context.frame.qualname.split(".<locals>")[0].rpartition(".")[0] or None
+    return None
+
+
+def evaluate_binary(context: Context, node: ast.BinOp) -> Value:
+    """Return the value of a binary operation."""
+    left, right = evaluate(context, node.left), evaluate(context, node.right)
+    if _is_compiled(context, node.left) and _is_compiled(context, node.right):
+        computed = compiled(node.op, left.constant, right.constant)
+        if computed is not None:
+            context.compiled.add(id(node))
+            return replace(computed, bytes=ZERO)
+    if "array" in (left.kind, right.kind):
+        left = library.temporary(left) if not is_stored(node.left) else left
+        right = library.temporary(right) if not is_stored(node.right) else right
+    result = binary_operation(context, node.op, left, right)
+    temporaries = [
+        value
+        for value, part in ((left, node.left), (right, node.right))
+        if not is_stored(part) and value is not result.payload
+    ]
+    if result.kind == "array":
+        result = replace(result, payload=None)
+    context.hold(result, *temporaries)
+    return result
+
+
+def _is_compiled(context: Context, node: ast.expr) -> bool:
+    """Whether an expression is a constant when the program runs."""
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) or id(node) in context.compiled
+
+
+def evaluate_unary(context: Context, node: ast.UnaryOp) -> Value:
+    """Return the value of a unary operation."""
+    value = evaluate(context, node.operand)
+    if isinstance(node.op, ast.Not):
+        truth = value.truth
+        return literal(not truth) if truth is not None else Value("bool")
+    if value.known and isinstance(value.constant, (int, float)):
+        folded = value.constant
+        if isinstance(node.op, ast.USub):
+            return literal(-folded)
+        if isinstance(node.op, ast.Invert):
+            return literal(~folded) if isinstance(folded, int) else UNKNOWN
+        return literal(+folded)
+    if value.kind == "array":
+        rule = library.operator_rule("array", "-")
+        return apply_rule(context, rule, "-", [value, literal(0)], {}, None) if rule is not None else value
+    context.meter.spend(primitive("unary"))
+    number = number_of(value)
+    return replace(value, constant=MISSING, number=number.times(-1.0) if number is not None else None)
+
+
+def evaluate_lambda(context: Context, node: ast.Lambda) -> Value:
+    """Return a function; its body is read where it is called."""
+    context.meter.spend(primitive("lambda"))
+    return Value("user-function", payload=(node, context.frame))
+
+
+def evaluate_await(context: Context, node: ast.Await) -> Value:
+    """Return what a coroutine returns."""
+    context.meter.spend(primitive("await"))
+    context.awaited.add(node.value)
+    return evaluate(context, node.value)
+
+
+def evaluate_yield(context: Context, node: ast.Yield) -> Value:
+    """Note an item that a generator yields."""
+    value = evaluate(context, node.value)
+    context.frame.yields = context.frame.yields + context.meter.weighted(ONE)
+    context.meter.spend(each("yield"))
+    context.frame.results.append((1.0, value))
+    return UNKNOWN
+
+
+def evaluate_yield_from(context: Context, node: ast.YieldFrom) -> Value:
+    """Note the items that a generator yields from another iterable."""
+    value = evaluate(context, node.value)
+    count = context.consume(value)
+    context.meter.spend(count.times(each("yield")))
+    context.frame.yields = context.frame.yields + context.meter.weighted(count)
+    context.frame.results.append((1.0, value.item or UNKNOWN))
+    return UNKNOWN
+
+
+def evaluate_named(context: Context, node: ast.NamedExpr) -> Value:
+    """Bind a name inside an expression."""
+    value = evaluate(context, node.value)
+    bind_target(context, node.target, value)
+    return value
+
+
+def evaluate_starred(context: Context, node: ast.Starred) -> Value:
+    """Return the iterable behind a star."""
+    return evaluate(context, node.value)
+
+
+def imported_value(dotted: str) -> Value:
+    """What a dotted name of a library is: a constant, a function with or without a rule, or a module."""
+    known = library.attribute(Value("module", name=dotted.rpartition(".")[0]), dotted.rpartition(".")[2])
+    if known is not None:
+        return known
+    if library.rule_for(dotted) is not None:
+        return Value("function", name=dotted)
+    return Value("module", name=dotted)

@@ -1,0 +1,113 @@
+"""Iterators: those without end, what ``map`` and ``filter`` make, and what stops before the end of one."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import replace
+
+from .. import library
+from ..domain.context import Context
+from ..domain.dispatch import call_value, peek
+from ..domain.frames import LoopVariable
+from ..domain.meter import Meter
+from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.values import UNKNOWN, Value
+from ..library.unit_costs import each, primitive, seconds
+
+
+def without_end(item: Value, body: Meter) -> Value:
+    """An iterator without end, which is not a fault while it is not consumed; ``body`` is what one item costs."""
+    rest = Meter(body.parallel, unknown=body.unknown, waits=body.waits, causes=body.causes)
+    return Value("iterator", size=library.ENDLESS, item=item, step=body.total, payload=rest)
+
+
+def lazy_call(context: Context, name: str, args: list[Value]) -> Value:
+    """``map`` and ``filter`` call their function when they are consumed."""
+    context.meter.spend(primitive("builtins.map"))
+    sizes = [context.length(value) for value in args[1:]]
+    endless = all(library.is_endless(size) for size in sizes)
+    with context.region(Meter(context.meter.parallel)) as body:
+        counts = [
+            context.consume(value)
+            for value, size in zip(args[1:], sizes, strict=True)
+            if endless or not library.is_endless(size)
+        ]
+        items = [replace(value.item, bytes=ZERO) if value.item is not None else UNKNOWN for value in args[1:]]
+        with context.region() as each_call:
+            result = call_value(context, args[0], items, {}, "")
+            context.meter.spend(each("builtins.map"))
+        context.meter.add(each_call, counts[0])
+    item = library.passed(args[1]) if name == "builtins.filter" else result
+    if endless:
+        return without_end(item, body)
+    if name == "builtins.filter":
+        kept = counts[0] * constant(0.0, 1.0, 0.5)
+        return Value("iterator", size=kept, item=item, payload=body)
+    return Value("iterator", size=counts[0], item=item, payload=body)
+
+
+def early_stop(context: Context, name: str, node: ast.Call, args: list[Value]) -> Value | None:
+    """``any``, ``all`` and ``next`` stop early: the least is one item."""
+    iterator = args[0]
+    if name == "next":
+        if iterator.kind != "iterator":
+            return None
+        count = context.length(iterator)
+        exact = count.exact
+        if isinstance(iterator.payload, Meter):
+            total = count.constant
+            share = constant(0.0, 1.0, 0.3)
+            if exact == math.inf:
+                share = ONE
+            elif total is not None and total[1] > 0:
+                first = min(1 / total[1], 1.0)
+                share = constant(first) if not _is_filtered(node) else constant(0.0, 1.0, first)
+            context.meter.add(iterator.payload, share)
+        context.meter.spend(iterator.step)
+        context.meter.spend(primitive("call.builtin"))
+        return replace(iterator.item, bytes=ZERO) if iterator.item is not None else UNKNOWN
+    if library.is_endless(iterator.size):
+        # It ends at an item that is not known.
+        items = context.named_size(UNKNOWN)
+        context.meter.spend(iterator.step * items)
+        if isinstance(iterator.payload, Meter):
+            context.meter.add(iterator.payload, items)
+        return Value("bool")
+    share = _stopping_share(context, name, node)
+    if isinstance(iterator.payload, Meter) and iterator.kind == "iterator":
+        context.meter.spend(primitive("call.builtin"))
+        context.meter.add(iterator.payload, share)
+        return Value("bool")
+    context.meter.spend(seconds("contains.list", context.length(iterator) * share))
+    return Value("bool")
+
+
+def _stopping_share(context: Context, name: str, node: ast.Call) -> Quantity:
+    """The share of items that ``any`` or ``all`` of a generator over known numbers looks at."""
+    argument = node.args[0]
+    if isinstance(argument, ast.GeneratorExp) and len(argument.generators) == 1 and not argument.generators[0].ifs:
+        source = peek(context, argument.generators[0].iter)
+        target = argument.generators[0].target
+        bounds = source.payload if source.kind == "range" else None
+        if isinstance(target, ast.Name) and isinstance(bounds, tuple) and bounds[2] > 0:
+            names = dict(context.frame.names)
+            try:
+                variable = LoopVariable(target.id, *bounds)
+                for k in range(int(min(bounds[2], 40))):
+                    context.frame.names[target.id] = variable.at(k)
+                    truth = peek(context, argument.elt).truth
+                    if truth is None:
+                        break
+                    if truth is (name == "any"):
+                        return constant((k + 1) / bounds[2])
+                else:
+                    return constant(0.0, 1.0, 1.0)
+            finally:
+                context.frame.names = names
+    return constant(0.0, 1.0, 0.5)
+
+
+def _is_filtered(node: ast.Call) -> bool:
+    argument = node.args[0]
+    return isinstance(argument, ast.GeneratorExp) and any(generator.ifs for generator in argument.generators)

@@ -1,0 +1,103 @@
+"""Calls of library functions: their rules work them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rlm_core.types import WaitKind
+
+from .. import library
+from ..domain.context import Context
+from ..domain.dispatch import call_value
+from ..domain.meter import Meter
+from ..domain.quantities import ZERO, Quantity, constant, larger
+from ..domain.values import UNKNOWN, Value
+from .concurrency import in_rounds, in_the_background
+
+
+@dataclass(slots=True)
+class RuleCall:
+    """A call as a rule of the library sees it; implements :class:`rlm_core.cost.domain.values.Call`."""
+
+    context: Context
+    name: str
+    args: Sequence[Value]
+    keywords: Mapping[str, Value]
+    receiver: Value | None = None
+    held: Quantity = field(default=ZERO)
+
+    def spend(self, amount: Quantity | float) -> None:
+        """Add computing time."""
+        self.context.meter.spend(amount)
+
+    def allocate(self, bytes_: Quantity | float) -> None:
+        """Add memory that only the call needs."""
+        self.held = self.held + (bytes_ if isinstance(bytes_, Quantity) else constant(bytes_))
+        self.context.largest_block = larger(self.context.largest_block, self.held)
+        self.context.meter.hold(self.context.frame.held + self.held)
+
+    def length(self, value: Value) -> Quantity:
+        """The number of items of a value."""
+        return self.context.length(value)
+
+    def consume(self, value: Value) -> Quantity:
+        """The number of items that iterating yields; what producing them takes is paid for."""
+        return self.context.consume(value)
+
+    def apply(self, function: Value, times: Quantity, args: Sequence[Value]) -> Value:
+        """The result of calling ``function``, ``times`` times."""
+        with self.context.region() as body:
+            result = call_value(self.context, function, list(args), {})
+        self.context.meter.add(body, times)
+        return result
+
+    def in_pool(self, function: Value, times: Quantity, args: Sequence[Value], workers: Quantity | None) -> Value:
+        """The result of calling ``function``, ``times`` times, ``workers`` at a time."""
+        with self.context.region(Meter(parallel=True)) as body:
+            result = self.apply(function, times, args)
+        body.waits = in_rounds(body.waits, times, workers)
+        self.context.meter.add(body)
+        return result
+
+    def start(self, function: Value, args: Sequence[Value]) -> None:
+        """Start a call of ``function`` in the background."""
+        with in_the_background(self.context):
+            call_value(self.context, function, list(args), {})
+
+    def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
+        """The call waits."""
+        self.context.meter.wait(kind, self.context.frame.line, self.name, seconds)
+
+    def endless(self) -> None:
+        """The call may not end."""
+        if not self.context.is_caught:
+            self.context.meter.run_on(self.context.frame.line)
+
+    def unknown(self, times: Quantity) -> None:
+        """Something of unknown cost runs."""
+        self.context.meter.miss(times)
+
+
+def apply_rule(
+    context: Context,
+    rule: library.Rule,
+    name: str,
+    args: Sequence[Value],
+    keywords: Mapping[str, Value],
+    receiver: Value | None,
+) -> Value:
+    """Let a rule of the library work out a call."""
+    context.step(3)
+    call = RuleCall(context, name, args, keywords, receiver)
+    try:
+        result = rule(call)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # A rule that an odd argument breaks knows nothing of the call.
+        if context.strict:
+            raise
+        context.meter.miss()
+        return UNKNOWN
+    if call.held.terms:
+        context.meter.hold(context.frame.held + call.held + result.bytes)
+    return result

@@ -1,0 +1,423 @@
+"""What loops cost, and what their bodies change from trip to trip."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from rlm_core.types import CauseKind
+
+from .. import library
+from ..bounds.counters import NEVER
+from ..bounds.exits import ends_inside, exit_of_for, until_early_exit, until_exit
+from ..bounds.geometric import Doubled, factor_of
+from ..bounds.loop_transitions import (
+    between,
+    kept_size,
+    moved_by,
+    multiplied_sizes,
+    powers,
+    rebound_names,
+    shell_growth,
+    up_to,
+    uses,
+)
+from ..domain import object_sizes
+from ..domain.context import Context
+from ..domain.dispatch import evaluate, execute, peek
+from ..domain.folding import MISSING
+from ..domain.frames import Loop, restore_points
+from ..domain.lattice import any_entries, any_of
+from ..domain.meter import ALWAYS, Meter
+from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, of_size, part_of
+from ..domain.syntax import LoopNode, leaving
+from ..domain.values import Entries, Value, literal, number_of
+from ..library.unit_costs import primitive, seconds
+from .bindings import bind_items, bind_target
+from .branches import read_branches
+from .comprehensions import distinct
+
+_UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
+_UNROLLED_NODES = 400
+_TWICE_DEPTH = 4
+_USUAL_TERMS, _STEPS_PER_TERM = 4, 2
+FEWEST_REPORTED = 100
+_GROWN = frozenset({"list", "set", "dict", "deque"})
+_TEXTS = frozenset({"str", "bytes"})
+Change = tuple[Quantity | None, Quantity | None, Quantity]
+"""What a trip adds to the size, number and bytes of a name."""
+
+
+def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
+    """Read a ``for`` loop."""
+    iterable = evaluate(context, node.iter)
+    if _read_unrolled(context, node, iterable):
+        return
+    loop = Loop(node=node)
+    with context.region() as source:
+        whole = context.consume(iterable)
+        context.meter.spend(primitive("loop.start"))
+    endless = source.endless is not None
+    source.endless = None
+    names = dict(context.frame.names)
+    loop.variable = bind_items(context, node.target, iterable)
+    context.frame.restore(names, context.frame.held)
+    exit_ = exit_of_for(context, node, loop.variable)
+    trips = whole
+    if not endless:
+        trips = whole
+    if endless and exit_ is not None and exit_[1] != NEVER:
+        trips = library.ENDLESS
+    elif endless and ends_inside(context.block(node)):
+        trips = of_size(f"?{node.lineno}")
+    trips = until_exit(context, node, loop, trips, exit_)
+    count = read_loop(context, node, loop, trips, lambda: bind_items(context, node.target, iterable), endless=endless)
+    # A loop that is left early leaves the rest of a lazy iterable alone.
+    share = ONE
+    limits, ran = whole.constant, count.constant
+    if endless:
+        share = count
+    elif limits is not None and ran is not None and limits[1] > 0:
+        share = constant(part_of(ran[0], limits[0]), 1.0, part_of(ran[1], limits[1]))
+    elif loop.exits:
+        share = constant(0.0, 1.0, 0.5)
+    context.meter.add(source, share)
+
+
+def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Value) -> bool:
+    """Read a short loop over known values once for each of them."""
+    items: list[Value] | None = None
+    if iterable.kind == "range" and isinstance(iterable.payload, tuple) and len(iterable.payload) == 3:
+        start, step, count = iterable.payload
+        if 0 <= count <= _UNROLLED and is_whole(start) and is_whole(step):
+            items = [literal(int(start + step * k)) for k in range(int(count))]
+    elif (
+        iterable.kind in ("tuple", "list")
+        and isinstance(iterable.payload, tuple)
+        and len(iterable.payload) <= _UNROLLED
+    ):
+        items = [value for value in iterable.payload if isinstance(value, Value)]
+    elif iterable.known and isinstance(iterable.constant, (tuple, str)) and len(iterable.constant) <= _UNROLLED:
+        items = [literal(part) for part in iterable.constant]
+    elif iterable.kind in _GROWN and iterable.item is not None and not context.block(node).risks:
+        count = iterable.size.exact if iterable.size is not None else None
+        items = [iterable.item] * round(count) if count is not None and 0 <= count <= _UNROLLED else None
+    if items is None or node.orelse or any(item.kind == "unknown" for item in items):
+        return False
+    block = context.block(node)
+    if len(items) > 1 and len(items) * block.nodes > _UNROLLED_NODES:
+        return False
+    if len(items) > _UNROLLED_WITH_CALLS and block.risks:
+        # Each call of a function of the program takes a share of the budget.
+        return False
+    outer = context.meter
+    names_of_items = [replace(item, bytes=ZERO) for item in items]
+    loop = Loop()
+    entered = context.frame.points()
+    context.frame.loops.append(loop)
+    with context.region() as total:
+        for item in names_of_items:
+            if total.reach[2] <= 0:
+                break
+            total.spend(primitive("loop.for"))
+            bind_target(context, node.target, item)
+            before = total.reach
+            with context.region() as body:
+                execute(context, node.body)
+            going = body.reach
+            left = _left_by(context, node, going)
+            if left != going:
+                restore_points(entered)
+            body.reach = ALWAYS
+            total.add(body)
+            total.reach = (before[0] * left[0], before[1] * left[1], before[2] * left[2]) if left != ALWAYS else before
+    context.frame.loops.pop()
+    restore_points(entered)
+    if context.frame.loops and loop.exits and context.block(node).returns:
+        context.frame.loops[-1].exits = True
+    goes_on = total.reach
+    returned = context.block(node).returns
+    total.reach = ALWAYS
+    outer.add(total)
+    if returned and goes_on != ALWAYS:
+        has_break = context.block(node).breaks
+        likely = goes_on[1] if not has_break else max(goes_on[1], 0.5)
+        outer.reach = (
+            outer.reach[0] * goes_on[0],
+            outer.reach[1] * likely,
+            outer.reach[2] * (1.0 if has_break else goes_on[2]),
+        )
+    return True
+
+
+def _left_by(context: Context, node: LoopNode, going: Range) -> Range:
+    """The share of iterations after which the next follows: ``continue`` ends only one of them."""
+    block = context.block(node)
+    if going == ALWAYS or not block.continues:
+        return going
+    if not block.breaks and not block.returns:
+        return ALWAYS
+    return (going[0], max(going[1], 0.7), 1.0)
+
+
+def read_loop(
+    context: Context,
+    node: LoopNode,
+    loop: Loop,
+    trips: Quantity,
+    bind: Callable[[], object] | None,
+    *,
+    endless: bool = False,
+) -> Quantity:
+    """Read a loop's body and add it as often as it runs; the number of iterations."""
+    frame = context.frame
+    # What a loop changes is added up term by term.
+    context.step(_STEPS_PER_TERM * max(len(frame.held.terms) - _USUAL_TERMS, 0))
+    loop.trips = trips
+    before, held = dict(frame.names), frame.held
+    assigned = context.block(node).assigned
+    for name in assigned.keys() & before.keys():
+        value = before[name]
+        if isinstance(value.payload, Entries) and name not in context.block(node).grown:
+            frame.names[name] = value = replace(value, payload=any_entries(value.payload))
+        elif value.known or (isinstance(value.payload, (tuple, Entries)) and value.kind != "user-function"):
+            frame.names[name] = value = replace(value, constant=MISSING, payload=None)
+        if name in context.block(node).grown and value.item is not None:
+            frame.names[name] = replace(value, item=any_of(value.item))
+    first = dict(frame.names)
+    results, inner_bytes, yields = len(frame.results), dict(frame.filled), frame.yields
+    recursive = [len(one.recursive) for one in context.open]
+    frame.yields = ZERO
+    multiplied: dict[str, tuple[Quantity, Quantity]] = {}
+    body, exit_range = _read_iteration(context, node, loop, bind)
+    count = until_early_exit(context, trips, loop, exit_range, node)
+    # Functions that the body calls may fill containers around them.
+    filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
+    changes = _changes(context, first, frame.names, assigned | filled, context.block(node).updates)
+    rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
+    moving = {*changes, *rebound}
+    after = dict(frame.names)
+    if moving and context.loop_depth < _TWICE_DEPTH and uses(node, moving):
+        del frame.results[results:]
+        for one, known in zip(context.open, recursive, strict=True):
+            del one.recursive[known:]
+        begun = first | rebound
+        body = _read_again(context, node, loop, bind, begun, changes, count, held)
+        factors = multiplied_sizes(first, after, _halfway(begun, changes, count), frame.names)
+        if isinstance(node, ast.For) and factors:
+            multiplied = {name: powers(first[name].size or ONE, by, count) for name, by in factors.items()}
+            del frame.results[results:]
+            for one, known in zip(context.open, recursive, strict=True):
+                del one.recursive[known:]
+            middle = {name: replace(first[name], size=average) for name, (average, _) in multiplied.items()}
+            others = {name: change for name, change in changes.items() if name not in multiplied}
+            body = _read_again(context, node, loop, bind, begun | middle, others, count, held)
+    frame.yields = yields + frame.yields * count
+    # State after the loop.
+    frame.restore(dict(before), held)
+    for name, value in after.items():
+        old = first.get(name)
+        if old is value:
+            continue
+        change = changes.get(name)
+        if change is not None and old is not None:
+            size, number, bytes_ = change
+            times = count
+            if value.kind in ("set", "dict") and value.item is not None and size is not None and size.terms:
+                # Keys that come again take nothing more.
+                times = distinct(value.item, count)
+            if value.kind in _GROWN and loop.items is not None and size is not None:
+                times = up_to(loop.items, size, times)
+            if value.most is not None and old.size is not None and size is not None:
+                times = up_to(constant(value.most) - old.size, size, times)
+            inner = frame.filled.get(name, ZERO) - inner_bytes.get(name, ZERO)
+            shell = ZERO
+            if value.kind in _GROWN and size is not None and old.size is not None:
+                # A container grows in steps: what the first item takes says nothing of the others.
+                first_step, steps = shell_growth(value.kind, old.size, size), size * times
+                shell = shell_growth(value.kind, old.size, steps) - first_step * times
+            total = old.bytes + (bytes_ - inner) * times + inner * count + shell
+            if inner.terms:
+                frame.filled[name] = inner_bytes.get(name, ZERO) + inner * count
+            moved = moved_by(old.size, size, times)
+            if value.kind in _TEXTS and moved is not None:
+                total = object_sizes.container(value.kind, moved)
+            new = replace(
+                value,
+                constant=MISSING,
+                size=multiplied[name][1] if name in multiplied else moved,
+                number=moved_by(old.number, number, count),
+                bytes=total if total.terms else ZERO,
+            )
+            new = _multiplied(context, node, name, new, count, after)
+        elif name in multiplied:
+            last = multiplied[name][1]
+            held_by = object_sizes.container(value.kind, last)
+            new = replace(value, constant=MISSING, payload=None, size=last, bytes=held_by)
+        else:
+            new = (
+                replace(value, constant=MISSING, payload=None if not isinstance(value.payload, dict) else value.payload)
+                if name in assigned and old is not None
+                else value
+            )
+            new = _multiplied(context, node, name, new, count, after)
+        frame.bind(name, new)
+    low = min(count.evaluate(lambda name: 0.0)[0], 1.0)
+    for index in range(results, len(frame.results)):
+        weight, value = frame.results[index]
+        frame.results[index] = (weight * 0.5, value)
+    kind = "loop.for" if not isinstance(node, ast.While) else "loop.while"
+    body.spend(primitive(kind))
+    grown = frame.held
+    body.peak, peak = ZERO, body.peak
+    context.meter.add(body, count)
+    context.meter.hold(peak)
+    context.meter.hold(grown)
+    total = body.total * count
+    if count.evaluate(lambda name: 10.0)[1] >= FEWEST_REPORTED:
+        header = node.iter if not isinstance(node, ast.While) else node.test
+        context.meter.cause(CauseKind.LOOP, node.lineno - 1 if not frame.depth else frame.line, header, total, count)
+    leaves_exactly = loop.exit is not None and loop.exit_share > 0
+    block = context.block(node)
+    if endless and not loop.exits and not context.is_caught:
+        context.meter.run_on(node.lineno - 1 if not frame.depth else frame.line)
+        context.stop()
+    elif leaves_exactly:
+        if loop.exit is not None and leaving(loop.exit.body) == "return":
+            context.stop()
+    elif loop.exits and block.returns:
+        reach = context.meter.reach
+        if exit_range[2] <= 0 and not block.breaks and low >= 1:
+            context.stop()
+        else:
+            context.meter.reach = (0.0, reach[1] * (0.75 if block.breaks else 0.5), reach[2])
+    if node.orelse and not leaves_exactly:
+        if loop.exits and block.breaks:
+            read_branches(context, [((0.0, 0.5, 1.0), node.orelse), ((0.0, 0.5, 1.0), [])])
+        else:
+            execute(context, node.orelse)
+    return count
+
+
+def _read_again(
+    context: Context,
+    node: LoopNode,
+    loop: Loop,
+    bind: Callable[[], object] | None,
+    names: Mapping[str, Value],
+    changes: Mapping[str, Change],
+    count: Quantity,
+    held: Quantity,
+) -> Meter:
+    """The cost of an iteration in the middle of a loop, when the names that it changes have changed half-way."""
+    frame = context.frame
+    frame.yields = ZERO
+    frame.restore(_halfway(names, changes, count), held)
+    return _read_iteration(context, node, loop, bind)[0]
+
+
+def _halfway(names: Mapping[str, Value], changes: Mapping[str, Change], count: Quantity) -> dict[str, Value]:
+    """The names that a loop changes as they are in the middle of it."""
+    middle, half = dict(names), count.times(0.5)
+    for name, (size, number, bytes_) in changes.items():
+        value = names[name]
+        middle[name] = replace(
+            value,
+            size=kept_size(value, between(value.size, size, count)),
+            number=between(value.number, number, count),
+            bytes=value.bytes + bytes_ * half,
+        )
+    return middle
+
+
+def _read_iteration(
+    context: Context, node: LoopNode, loop: Loop, bind: Callable[[], object] | None
+) -> tuple[Meter, Range]:
+    """The cost of one iteration, and the share of iterations that the next one follows."""
+    frame = context.frame
+    entered = frame.points()
+    frame.loops.append(loop)
+    context.loop_depth += 1
+    variable = loop.variable
+    if variable is not None:
+        variable.restart()
+    with context.region() as meter:
+        if bind is not None:
+            bind()
+        elif variable is not None:
+            variable.value = frame.names[variable.name]
+        if isinstance(node, ast.While):
+            evaluate(context, node.test)
+            context.meter.spend(primitive("branch"))
+        execute(context, node.body)
+        going = meter.reach
+        meter.reach = ALWAYS
+    context.loop_depth -= 1
+    frame.loops.pop()
+    restore_points(entered)
+    return meter, _left_by(context, node, going)
+
+
+def _changes(
+    context: Context,
+    before: dict[str, Value],
+    after: dict[str, Value],
+    assigned: Mapping[str, None],
+    updates: Mapping[str, object],
+) -> dict[str, Change]:
+    """What one iteration adds to sizes, numbers and bytes of the names that it changes."""
+    changes: dict[str, Change] = {}
+    for name in assigned:
+        old, new = before.get(name), after.get(name)
+        if name in context.frame.chained and old is not None and new is not None:
+            changes[name] = (None, None, new.bytes - old.bytes)
+            continue
+        if name in updates and updates[name] is None:
+            # Bound to something else in each iteration: what it becomes does not add up.
+            continue
+        if old is None or new is None or old is new or old.kind != new.kind:
+            continue
+        if old.kind in ("list", "tuple", "set", "dict", "str", "bytes", "deque", "bytearray", "object"):
+            if old.size is not None and new.size is not None:
+                size = new.size - old.size
+                changes[name] = (size, None, new.bytes - old.bytes)
+            elif old.kind == "object" and (new.bytes - old.bytes).terms:
+                changes[name] = (None, None, new.bytes - old.bytes)
+        elif old.number is not None and new.number is not None:
+            step = new.number - old.number
+            if step.constant is not None:
+                changes[name] = (None, step, ZERO)
+    return changes
+
+
+def _multiplied(
+    context: Context, node: ast.stmt, name: str, value: Value, count: Quantity, inside: Mapping[str, Value]
+) -> Value:
+    """A number that each iteration multiplies may become large: pay for its digits.
+
+    ``inside`` are the names as they are in the loop.
+    """
+    if value.kind not in ("int",):
+        return value
+    factor = factor_of(node, name)
+    if factor is None:
+        return value
+    amount: Quantity | None = constant(2.0)
+    if not isinstance(factor, Doubled):
+        names, held = context.frame.names, context.frame.held
+        context.frame.restore(dict(inside), held)
+        amount = number_of(peek(context, factor))
+        context.frame.restore(names, held)
+    bits_each = 1.0
+    if isinstance(factor, Doubled):
+        bits_each = factor.bits
+    elif amount is not None and amount.constant is not None:
+        bits_each = math.log2(max(amount.constant[1], 2.0))
+    digits = count.times(bits_each / 30)
+    likely = digits.evaluate(lambda size: 10.0)[1]
+    if likely < 4:
+        return value
+    context.meter.spend(seconds("bigint.small", digits.times(0.5)) * count)
+    return replace(value, constant=MISSING, number=None, size=digits, bytes=digits.times(4.0))

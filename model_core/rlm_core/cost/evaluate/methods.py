@@ -1,0 +1,150 @@
+"""Calls of methods, and what they do to the containers that names hold."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from .. import library
+from ..domain.context import Context
+from ..domain.quantities import ONE, constant
+from ..domain.syntax import GROWING, SHRINKING
+from ..domain.values import NONE, UNKNOWN, Value
+from ..library.unit_costs import primitive
+from .bindings import fill, grow, shrink
+from .expressions import attribute_of
+from .function_bodies import is_open
+from .library_calls import apply_rule
+
+
+def method_target(context: Context, receiver: Value, function: ast.Attribute) -> Value:
+    """What ``receiver.name`` calls: a function of a module or class, or the mark for a method of a value."""
+    if receiver.kind == "module":
+        return attribute_of(context, receiver, function.attr)
+    if (
+        receiver.kind == "class"
+        or (receiver.kind == "unknown" and receiver.name in ("self", "cls"))
+        or (receiver.kind == "object" and receiver.payload is not None)
+    ):
+        own = _own_method(context, receiver, function.attr)
+        if own is not None:
+            return own
+        definition = context.frame.scope.function(function.attr, receiver.name, context.frame.qualname)
+        if definition is not None:
+            return Value("user-function", name=definition.qualname, payload=definition)
+    if receiver.kind == "unknown":
+        text = ast.unparse(function.value) if isinstance(function.value, (ast.Name, ast.Attribute, ast.Call)) else None
+        if text is not None and len(text) < 80 and (library.method_rule("", function.attr) is None):
+            definition = context.frame.scope.function(function.attr, text, context.frame.qualname)
+            if definition is not None and not is_open(context, definition):
+                return Value("user-function", name=definition.qualname, payload=definition)
+    return METHOD
+
+
+def _own_method(context: Context, receiver: Value, name: str) -> Value | None:
+    """The method that is being read, called on ``self``."""
+    if receiver.name not in ("self", "cls"):
+        return None
+    owner = context.frame.qualname.rpartition(".")[0]
+    qualname = f"{owner}.{name}" if owner else name
+    for frame in reversed(context.open):
+        if frame.qualname == qualname and frame.node is not None:
+            return Value("user-function", name=name, payload=(frame.node, frame))
+    return context.frame.lookup(f"self.{name}")
+
+
+def call_method(
+    context: Context, function: ast.Attribute, receiver: Value, args: list[Value], keywords: dict[str, Value], name: str
+) -> Value:
+    """Return the result of a method of a value; what it does to its receiver is applied."""
+    method = function.attr
+    kinds = (
+        [receiver.kind]
+        if receiver.kind not in ("object", "unknown")
+        else [receiver.name]
+        if receiver.kind == "object"
+        else []
+    )
+    rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
+    if rule is None and receiver.kind == "unknown":
+        rule = _container_rule(method, receiver)
+        if method == "join" and not args:
+            # That of a text takes an argument.
+            rule = library.method_rule("threading.Thread", "join")
+    if rule is None:
+        context.meter.spend(primitive("call.builtin"))
+        context.meter.miss()
+        return UNKNOWN
+    result = apply_rule(context, rule, name, args, keywords, receiver)
+    apply_effects(context, function, receiver, args)
+    return result
+
+
+METHOD = Value("function", name="")
+_REMOVING = SHRINKING | {"remove", "discard"}
+_MERGING = frozenset({"extend", "update", "extendleft"})
+_INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
+_MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
+# Methods that tell the kind of their receiver: only containers or text have them.
+_KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
+    # Text has the last two as well: both look at all that is there.
+    **dict.fromkeys(("append", "extend", "insert", "sort", "reverse", "index", "count"), ("list",)),
+    **dict.fromkeys(("items", "keys", "values", "setdefault"), ("dict",)),
+    **dict.fromkeys(("add", "discard", "union", "intersection", "difference", "issubset", "issuperset"), ("set",)),
+    **dict.fromkeys(
+        ("split", "rsplit", "splitlines", "strip", "lstrip", "rstrip", "lower", "upper", "startswith", "endswith",
+         "encode", "isdigit", "isalpha", "isalnum", "isspace", "title", "capitalize", "casefold", "swapcase", "zfill",
+         "format", "partition", "rpartition", "removeprefix", "removesuffix", "isupper", "islower", "ljust", "rjust"),
+        ("str",),
+    ),
+    "popleft": ("deque", "collections.deque"),
+    "appendleft": ("deque", "collections.deque"),
+    "get": ("dict",),
+    "pop": ("list",),
+    "replace": ("str",),
+    "decode": ("bytes",),
+}  # fmt: skip
+
+
+def _container_rule(method: str, receiver: Value) -> library.Rule | None:
+    """The rule of a method that only containers and text have, on a value that is not known."""
+    for kind in _KINDS_OF_METHOD.get(method, ()):
+        rule = library.method_rule(kind, method)
+        if rule is not None:
+            return rule
+    return None
+
+
+def apply_effects(context: Context, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
+    """What a method adds to its receiver or takes from it."""
+    method = function.attr
+    if isinstance(function.value, ast.Name) and method in _REMOVING:
+        shrink(context, function.value.id, receiver, at_least_one=method not in SHRINKING)
+        return
+    if not args:
+        return
+    if not isinstance(function.value, ast.Name):
+        _fill_inner(context, function, args)
+        return
+    name = function.value.id
+    if method == "write" and receiver.name in _MEMORY_FILES and receiver.size is not None:
+        written = context.length(args[0])
+        held = receiver.bytes + written.times(_MEMORY_FILES[receiver.name])
+        context.frame.bind(name, replace(receiver, size=receiver.size + written, bytes=held))
+        return
+    if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
+        return
+    if method in GROWING:
+        grow(context, name, receiver, ONE, args[-1] if method == "insert" else args[0])
+    elif method in _MERGING:
+        count = context.length(args[0])
+        grow(context, name, receiver, count, args[0].item or UNKNOWN)
+    elif method == "setdefault":
+        grow(context, name, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
+
+
+def _fill_inner(context: Context, function: ast.Attribute, args: list[Value]) -> None:
+    """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""
+    if function.attr not in GROWING:
+        return
+    fill(context, function.value, constant(_INNER_ITEM_BYTES) + args[-1].bytes)

@@ -1,0 +1,96 @@
+"""Objects of the program's own classes: their construction, properties and attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from ..domain import object_sizes
+from ..domain.context import Context
+from ..domain.dispatch import call_value, evaluate
+from ..domain.folding import MISSING
+from ..domain.frames import Frame
+from ..domain.meter import Meter
+from ..domain.quantities import ZERO, constant, of_size
+from ..domain.syntax import data_fields, parsed_class
+from ..domain.values import Entries, Value
+from ..library.unit_costs import primitive
+from .function_bodies import MOST_INLINED, definition_of, is_open, read_function
+from .parameters import assumed
+
+_PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
+
+
+def construct(
+    context: Context, target: Value, args: list[Value], keywords: dict[str, Value], name: str, receiver: Value | None
+) -> Value:
+    """Return a new instance of a class; what ``__init__`` does is paid for."""
+    attributes: dict[str, Value] = {}
+    instance = Value("object", name=target.name, payload=attributes)
+    definition = context.frame.scope.function("__init__", target.name, context.frame.qualname)
+    fields = _fields_of(context, target.name) if definition is None else None
+    context.meter.spend(primitive("object" if definition is None and fields is None else "object.init"))
+    if definition is not None:
+        call_value(context, Value("user-function", payload=definition), args, keywords, receiver=instance)
+    elif fields is not None:
+        given = dict(zip(fields, args, strict=False)) | keywords
+        for field, default in fields.items():
+            context.meter.spend(primitive("store.attribute"))
+            attributes[field] = replace(given[field], bytes=ZERO) if field in given else evaluate(context, default)
+    held = constant(object_sizes.instance(len(attributes) or len(args) + len(keywords)))
+    # Its attributes keep what they are bound to: mostly the arguments.
+    own = ZERO
+    for value in (*attributes.values(), *args, *keywords.values()):
+        own = own + value.bytes
+    return replace(instance, bytes=held + own)
+
+
+def _fields_of(context: Context, name: str) -> dict[str, ast.expr | None] | None:
+    """The fields of a dataclass or named tuple of the file, with their defaults."""
+    text = context.frame.scope.class_text(name)
+    node = parsed_class(text) if text is not None else None
+    return data_fields(node) if node is not None else None
+
+
+def property_of(context: Context, base: Value, name: str) -> Value | None:
+    """What a property of the program's own classes returns; spends what it costs."""
+    owner = base.name if base.kind in ("unknown", "object") else ""
+    if owner not in ("self", "cls") and not (base.kind == "object" and base.payload is not None):
+        return None
+    definition = context.frame.scope.function(name, owner, context.frame.qualname)
+    if definition is None or not _PROPERTY.match(definition.text):
+        return None
+    if owner not in ("self", "cls") and is_open(context, definition):
+        return None
+    return call_value(context, Value("user-function", payload=definition), [], {}, name, base)
+
+
+def instance_attribute(context: Context, name: str) -> Value | None:
+    """What ``__init__`` stores in an attribute of ``self``: types and sizes; a number may have changed since."""
+    owner = context.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
+    if not owner or context.frame.qualname.endswith("__init__") or context.frame.depth > MOST_INLINED:
+        return None
+    if owner not in context.instances:
+        attributes: dict[str, Value] = {}
+        context.instances[owner] = attributes
+        definition = context.frame.scope.function("__init__", "self", context.frame.qualname)
+        function = (
+            definition_of(context, Value("user-function", payload=definition)) if definition is not None else None
+        )
+        if function is not None:
+            node, scope, qualname, _ = function
+            names: dict[str, Value] = {}
+            for parameter in (*node.args.args, *node.args.kwonlyargs):
+                names[parameter.arg] = Value("unknown", name=parameter.arg)
+            names["self"] = Value("object", name=owner, payload=attributes)
+            frame = Frame(scope, qualname, node, names, None, None, context.frame.line, context.frame.depth + 1)
+            with context.elsewhere(), context.region(Meter()):
+                read_function(context, frame)
+    value = context.instances[owner].get(name)
+    if value is None or value.kind in ("none", "unknown"):
+        return None
+    value = replace(value, bytes=ZERO, payload=None if isinstance(value.payload, (tuple, Entries)) else value.payload)
+    if value.kind in ("list", "dict", "set", "deque"):
+        return replace(value, size=of_size(f"self.{name}"), constant=MISSING)
+    return assumed(f"self.{name}", value)

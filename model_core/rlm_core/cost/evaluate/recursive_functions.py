@@ -1,0 +1,142 @@
+"""Recursive functions: they are read once, with a symbol for each argument that recursive calls change."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from rlm_core.types import CauseKind
+
+from ..bounds.argument_transitions import SYMBOL
+from ..bounds.recursion import recurrence
+from ..bounds.recursion_paths import most_calls
+from ..bounds.recursion_results import results_per_result
+from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
+from ..domain.context import Context
+from ..domain.dispatch import peek
+from ..domain.folding import MISSING
+from ..domain.frames import Frame
+from ..domain.meter import Meter, PendingCause
+from ..domain.quantities import ZERO, Quantity, mixed, of_size
+from ..domain.values import number_of
+
+_EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
+_KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
+
+
+def symbolic_arguments(context: Context, frame: Frame) -> dict[str, Quantity]:
+    """Give the arguments that recursive calls change a symbol; what the symbols stand for."""
+    assert frame.node is not None
+    changing = changing_parameters(frame.node)
+    if changing is None:
+        return {}
+    frame.recurses = True
+    frame.base_share, frame.checks = base_share(frame.node), checks(frame.node)
+    frame.cached = is_cached(frame.node)
+    filled = filled_list(frame.node)
+    path = frame.names.get(filled[0]) if filled is not None else None
+    levels = _levels(context, frame) if path is not None and path.kind == "list" else None
+    if filled is not None and path is not None and levels is not None:
+        # Each level has added an item, and most calls are at the last one.
+        frame.base_share = max(frame.base_share, _EVEN_BASE)
+        size = mixed([(0.5, ZERO), (0.5, levels)])
+        frame.names[filled[0]] = replace(path, constant=MISSING, payload=None, size=size)
+    start: dict[str, Quantity] = {}
+    given = {name: value.name for name, value in frame.names.items() if value.kind == "unknown" and value.name}
+    for name in changing:
+        value = frame.names.get(name)
+        if value is None:
+            continue
+        if value.kind == "unknown" and value.name and not value.name.startswith("?"):
+            start[value.name] = of_size(value.name)
+            continue
+        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
+        if amount is None:
+            continue
+        symbol = f"{SYMBOL}{name}{len(context.open)}"
+        start[symbol] = amount
+        given[name] = symbol
+        is_sized = value.kind not in ("int", "float", "bool")
+        frame.names[name] = replace(
+            value,
+            constant=MISSING,
+            number=None if is_sized else of_size(symbol),
+            size=of_size(symbol) if is_sized else None,
+            payload=None,
+        )
+    frame.given = given
+    return start
+
+
+def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quantity]) -> tuple[Meter, Quantity]:
+    """The cost of all calls of a recursive function, and their number."""
+    assert frame.node is not None
+    limits = changing_parameters(frame.node) or {}
+    base = max(limits.values(), default=0.0)
+    fallback = next(
+        (
+            value.name
+            for value in frame.names.values()
+            if value.kind == "unknown" and value.name and value.name not in ("self", "cls")
+        ),
+        f"?{frame.line}",
+    )
+    if any(step.share[0] >= 1 for step in frame.recursive):
+        body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
+    shape = recurrence(
+        frame.recursive,
+        start,
+        base,
+        cached=frame.cached,
+        base_share=frame.base_share,
+        fallback=fallback,
+        checks=frame.checks,
+        most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
+        bounds=_bounds(context, frame),
+        levels=_levels(context, frame),
+        multiplies=results_per_result(frame.node),
+    )
+    result = Meter(body.parallel)
+    if shape.guessed:
+        body.miss()
+    result.add(body, shape.calls)
+    result.own, result.seconds = 0.0, shape.total(body.total)
+    result.unknown = shape.total(body.unknown)
+    result.peak = shape.open_at_once(body.peak)
+    line = frame.line if frame.depth else frame.node.lineno - 1
+    name = frame.node.name if not isinstance(frame.node, ast.Lambda) else "lambda"
+    result.causes.append(PendingCause(CauseKind.RECURSION, line, name, result.seconds, shape.calls))
+    if frame.cached:
+        result.hold(shape.calls.times(_KEPT_RESULT_BYTES))
+    return result, shape.calls
+
+
+def _levels(context: Context, frame: Frame) -> Quantity | None:
+    """How deep a recursion gets that appends to a list until it has a certain length."""
+    assert frame.node is not None
+    filled = filled_list(frame.node)
+    if filled is None:
+        return None
+    with context.inside(frame):
+        limit = peek(context, filled[1])
+    if limit.number is not None:
+        return limit.number
+    return of_size(limit.name) if limit.kind == "unknown" and limit.name else None
+
+
+def _bounds(context: Context, frame: Frame) -> dict[str, Quantity]:
+    """What the symbols of arguments are compared with where that ends the recursion, by symbol."""
+    assert frame.node is not None
+    bounds: dict[str, Quantity] = {}
+    for name, (limit, is_length) in ends_of(frame.node).items():
+        value = frame.names.get(name)
+        amount = None if value is None else value.size if is_length else value.number
+        if value is not None and value.kind == "unknown" and value.name:
+            amount = of_size(value.name)
+        if amount is None or len(amount.names) != 1:
+            continue
+        with context.inside(frame):
+            bound = number_of(peek(context, limit))
+        if bound is not None:
+            bounds[next(iter(amount.names))] = bound
+    return bounds

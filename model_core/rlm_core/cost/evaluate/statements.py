@@ -1,0 +1,298 @@
+"""What statements cost: assignments, branches, early exits, exceptions; loops are in :mod:`loops`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..domain import object_sizes
+from ..domain.context import Context
+from ..domain.dispatch import evaluate, execute
+from ..domain.folding import MISSING
+from ..domain.meter import ALWAYS, Meter, scaled
+from ..domain.quantities import ZERO, constant
+from ..domain.syntax import leaving
+from ..domain.values import NUMBERS, UNKNOWN, Value
+from ..library.unit_costs import each, primitive
+from .bindings import bind_target, grow, store_item
+from .branches import read_branches
+from .comprehensions import same_name
+from .conditions import Condition, judge, rest_of
+from .containers import is_stored
+from .expressions import imported_value
+from .operations import binary_operation
+
+_EXIT_GUESS = 0.3
+_RAISE_GUESS = 0.05
+_HANDLER_SHARE = 0.05
+_INTERRUPTS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+_RAISED = 0.5  # of what raising and catching an exception takes
+
+
+def read_expression(context: Context, node: ast.Expr) -> None:
+    """Read an expression whose value nothing uses."""
+    evaluate(context, node.value)
+
+
+def read_assignment(context: Context, node: ast.Assign | ast.AnnAssign) -> None:
+    """Read an assignment, with or without a type hint."""
+    if node.value is not None:
+        _assign(context, node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+
+
+def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr) -> None:
+    value = evaluate(context, source)
+    context.meter.spend(primitive("assign"))
+    is_new = value.kind == "object" and isinstance(source, ast.Call)
+    if (is_new or isinstance(source, (ast.Tuple, ast.List, ast.Dict))) and value.bytes.terms:
+        # `node = Node(item, node)` and `node = (item, node)`: the new object keeps the previous one.
+        held_in = {ast.Call: "args", ast.Dict: "values"}.get(type(source), "elts")
+        parts: Sequence[ast.expr] = getattr(source, held_in)
+        passed = {part.id for part in parts if isinstance(part, ast.Name)}
+        for target in targets:
+            previous = context.frame.names.get(target.id) if isinstance(target, ast.Name) else None
+            if previous is not None and isinstance(target, ast.Name) and target.id in passed:
+                value = replace(value, bytes=value.bytes + previous.bytes)
+                context.frame.chained.add(target.id)
+    # Chosen elements of an array are a copy; views have no bytes.
+    is_copy = value.kind == "array" and isinstance(source, ast.Subscript)
+    if is_stored(source) and value.bytes.terms and not is_copy:
+        value = replace(value, bytes=ZERO)
+    if isinstance(source, ast.Name) and any(loop.counts(source.id) for loop in context.frame.loops):
+        # The number of a trip lives on in the list that it is put into.
+        value = replace(value, bytes=constant(object_sizes.scalar("int")))
+    for index, target in enumerate(targets):
+        # `d[i] = i`: the key is the value.
+        is_held = index > 0 or (isinstance(target, ast.Subscript) and same_name(target.slice, source))
+        bind_target(context, target, replace(value, bytes=ZERO) if is_held else value)
+    context.hold()
+
+
+def read_augmented(context: Context, node: ast.AugAssign) -> None:
+    """Read ``target += value`` and its like."""
+    right = evaluate(context, node.value)
+    target = node.target
+    left = evaluate(context, target) if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) else UNKNOWN
+    if (
+        isinstance(node.op, ast.Add)
+        and isinstance(target, ast.Name)
+        and left.kind in ("list", "str", "bytes", "bytearray", "deque")
+    ):
+        # A list is extended in place; CPython mostly extends text that nothing else holds in place, too.
+        count = context.consume(right) if left.kind == "list" else context.length(right)
+        if left.kind == "list":
+            context.meter.spend(primitive("list.append"))
+            context.meter.spend(count.times(each("build.list")))
+        else:
+            context.meter.spend(primitive("append.text"))
+            context.meter.spend(count.times(each("concat.text")))
+        item = right.item if right.item is not None else UNKNOWN
+        grow(context, target.id, left, count, replace(item, bytes=ZERO) if left.kind != "list" else item)
+        return
+    if left.kind == "array" and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        result = binary_operation(context, node.op, left, right)
+        if isinstance(target, ast.Name):
+            context.frame.bind(target.id, replace(left, constant=MISSING, bytes=left.bytes))
+        del result
+        return
+    result = binary_operation(context, node.op, left, right)
+    context.meter.spend(primitive("assign"))
+    if isinstance(target, ast.Name):
+        context.frame.bind(target.id, result)
+    elif isinstance(target, ast.Subscript):
+        store_item(context, target, result if result.kind in NUMBERS else replace(result, bytes=ZERO))
+    elif isinstance(target, ast.Attribute):
+        bind_target(context, target, result)
+    context.hold()
+
+
+def read_import(context: Context, node: ast.Import | ast.ImportFrom) -> None:
+    """Bind the names of an import inside a function."""
+    context.meter.spend(primitive("import.from" if isinstance(node, ast.ImportFrom) else "import"))
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            if alias.asname is not None:
+                context.frame.bind(alias.asname, imported_value(alias.name))
+            else:
+                root = alias.name.partition(".")[0]
+                context.frame.bind(root, Value("module", name=root))
+        elif not node.level:
+            context.frame.bind(alias.asname or alias.name, imported_value(f"{node.module}.{alias.name}"))
+        else:
+            context.frame.bind(alias.asname or alias.name, Value("unknown"))
+
+
+def read_return(context: Context, node: ast.Return) -> None:
+    """Read ``return``."""
+    value = evaluate(context, node.value)
+    context.frame.results.append((max(context.meter.reach[1], 1e-6), value))
+    if context.frame.around:
+        context.frame.note_put(scaled(context.path, context.meter.reach)[1])
+    for loop in context.frame.loops:
+        loop.exits = True
+    context.stop()
+
+
+def read_raise(context: Context, node: ast.Raise) -> None:
+    """Read ``raise``."""
+    evaluate(context, node.exc)
+    context.meter.spend(primitive("raise") * _RAISED)
+    for loop in context.frame.loops:
+        loop.exits = True
+    context.stop()
+
+
+def read_if(context: Context, node: ast.If) -> None:
+    """Read ``if``, with the share of runs that takes each branch."""
+    context.meter.spend(primitive("branch"))
+    condition = judge(context, node.test)
+    loop = context.frame.loops[-1] if context.frame.loops else None
+    if loop is not None and loop.exit is node:
+        leaves = loop.exit_share
+        condition = replace(condition, share=(leaves, leaves, leaves), rest=(1 - leaves, 1 - leaves, 1 - leaves))
+    else:
+        condition = _in_view_of_exits(context, node, condition)
+    read_branches(context, [(condition.share, node.body), (condition.rest, node.orelse)], condition)
+
+
+def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> Condition:
+    """A guess for a branch that leaves: guards are rare, errors rarer; in a recursion by the number of calls."""
+    first, other = leaving(node.body), leaving(node.orelse)
+    share = condition.share
+    if first == other or share[0] == 1 or share[2] == 0 or (condition.variable is None and share[0] == share[2]):
+        return condition
+    leaves = first or other
+    guess = _EXIT_GUESS
+    if leaves == "raise":
+        guess = _RAISE_GUESS
+    elif leaves == "return" and context.frame.recurses and share[0] < share[2]:
+        # All checks together end that share of the calls.
+        guess = 1 - (1 - context.frame.base_share) ** (1 / context.frame.checks)
+    elif first:
+        guess = min(share[1], _EXIT_GUESS)
+    if condition.variable is not None:
+        if leaves == "continue":
+            return condition
+        # In one trip at most: the share of all trips says little of those before it.
+        share = (0.0, guess, 1.0)
+    share = (share[0], guess, share[2]) if first else (share[0], 1 - guess, share[2])
+    return replace(condition, share=share, rest=rest_of(share))
+
+
+def read_match(context: Context, node: ast.Match) -> None:
+    """Read ``match``; each case is as likely as the others."""
+    evaluate(context, node.subject)
+    context.meter.spend(primitive("match"))
+    read_branches(context, [((0.0, 1 / len(node.cases), 1.0), case.body) for case in node.cases])
+
+
+def read_with(context: Context, node: ast.With | ast.AsyncWith) -> None:
+    """Read ``with``."""
+    context.meter.spend(primitive("with"))
+    suppresses = False
+    for item in node.items:
+        value = evaluate(context, item.context_expr)
+        suppresses |= "suppress" in value.name
+        context.opaque += value.kind in ("unknown", "object")
+        if item.optional_vars is not None:
+            bind_target(context, item.optional_vars, value)
+    context.frame.handlers += suppresses
+    execute(context, node.body)
+    context.frame.handlers -= suppresses
+
+
+def read_try(context: Context, node: ast.Try | ast.TryStar) -> None:
+    """Read ``try`` with its handlers, which rarely run."""
+    context.meter.spend(primitive("try"))
+    before = context.meter.reach
+    catches = any(_catches_errors(handler) for handler in node.handlers)
+    context.frame.handlers += catches
+    execute(context, node.body)
+    context.frame.handlers -= catches
+    if node.orelse:
+        # Nothing says that the statements before do not raise.
+        context.meter.reach = (0.0, *context.meter.reach[1:]) if node.handlers else context.meter.reach
+        execute(context, node.orelse)
+    after = context.meter.reach
+    if node.handlers:
+        share = _HANDLER_SHARE / len(node.handlers)
+        certain = any(isinstance(statement, ast.Raise) for statement in node.body)
+        frame, names, held = context.frame, context.frame.names, context.frame.held
+        context.meter.reach = before
+        likely, leaves = 0.0, False
+        for handler in node.handlers:
+            frame.restore(dict(names), held)
+            if handler.name:
+                frame.names[handler.name] = Value("object", name="Exception")
+            chance = 1.0 / len(node.handlers) if certain else share
+            with context.region() as meter:
+                meter.spend(primitive("raise") * (1 - _RAISED if certain else 1.0))
+                context.path = scaled(context.path, (0.0, chance, 1.0))
+                execute(context, handler.body)
+            meter.waits = [replace(wait, on_error=True) for wait in meter.waits]
+            likely += chance * meter.reach[1]
+            leaves = leaves or meter.reach[0] < 1
+            meter.reach = ALWAYS
+            context.meter.branch([((0.0, chance, 1.0), meter), ((0.0, 1 - chance, 1.0), Meter())])
+        frame.restore(names, held)
+        # A handler that does not leave goes on behind the statement.
+        context.meter.reach = (
+            0.0 if leaves else after[0],
+            min(max(after[1], before[1] * likely), 1.0),
+            max(after[2], before[2] if likely else 0.0),
+        )
+    if node.finalbody:
+        reach = context.meter.reach
+        context.meter.reach = before
+        execute(context, node.finalbody)
+        context.meter.reach = reach if context.meter.reach[2] > 0 else context.meter.reach
+
+
+def _catches_errors(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what the code itself may raise, and not only what ends it from outside."""
+    if handler.type is None:
+        return True
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(name).rpartition(".")[2] not in _INTERRUPTS for name in caught)
+
+
+def read_break(context: Context, node: ast.Break) -> None:
+    """Read ``break``."""
+    if context.frame.loops:
+        context.frame.loops[-1].exits = True
+    context.stop()
+
+
+def read_continue(context: Context, node: ast.Continue) -> None:
+    """Read ``continue``."""
+    context.stop()
+
+
+def read_function_definition(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Bind a function inside a function; its body is read where it is called."""
+    context.meter.spend(primitive("def"))
+    context.frame.bind(node.name, Value("user-function", name=node.name, payload=(node, context.frame)))
+
+
+def read_class_definition(context: Context, node: ast.ClassDef) -> None:
+    """Read the body of a class inside a function."""
+    context.meter.spend(primitive("class"))
+    names, held = context.frame.names, context.frame.held
+    context.frame.restore(dict(names), held)
+    execute(context, node.body)
+    context.frame.restore(names, held)
+    context.frame.bind(node.name, Value("unknown"))
+
+
+def read_delete(context: Context, node: ast.Delete) -> None:
+    """Forget the values of deleted names."""
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            context.frame.bind(target.id, UNKNOWN)
+
+
+def read_assert(context: Context, node: ast.Assert) -> None:
+    """Read an assertion, which is expected to hold."""
+    evaluate(context, node.test)
+    context.meter.spend(primitive("branch"))

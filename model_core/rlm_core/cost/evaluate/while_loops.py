@@ -1,0 +1,230 @@
+"""``while`` loops: counted, read trip by trip, or without end."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rlm_core.types import CauseKind
+
+from .. import library
+from ..bounds.amortised import paid_by_outer_loop
+from ..bounds.counters import NEVER
+from ..bounds.exits import counter_of, ends_inside, exit_of_while, until_exit
+from ..bounds.iterations import (
+    estimated_iterations,
+    exact_iterations,
+    iterations_of_search,
+    iterations_until_break,
+    most_iterations,
+)
+from ..domain.context import Context
+from ..domain.dispatch import evaluate, execute, peek
+from ..domain.frames import Frame, Loop, LoopVariable, restore_points
+from ..domain.meter import ALWAYS, Meter
+from ..domain.quantities import ONE, Quantity, constant, of_size
+from ..domain.syntax import BlockSyntax
+from ..library.unit_costs import primitive
+from .loops import FEWEST_REPORTED, read_loop
+
+_CONCRETE_TRIPS = 400
+_MOST_CONCRETE_NODES = 80
+_KEPT_SHARE = 6  # of the budget that is left
+_UNCHANGING = frozenset({"int", "float", "bool", "str", "bytes", "none"})
+
+
+def read_while(context: Context, node: ast.While) -> None:
+    """Read a ``while`` loop."""
+    loop = Loop(node=node)
+    truth = peek(context, node.test).truth
+    if truth is False:
+        evaluate(context, node.test)
+        execute(context, node.orelse)
+        return
+    if isinstance(node.test, ast.Constant) and truth is True:
+        _read_forever(context, node, loop)
+        return
+    paid = paid_by_outer_loop(context, node)
+    if paid is not None:
+        read_loop(context, node, loop, until_exit(context, node, loop, paid, None), None)
+        return
+    ends = exact_iterations(context, node)
+    endless = ends == NEVER and not ends_inside(context.block(node))
+    trips = constant(ends[0], ends[2], ends[1]) if ends not in (None, NEVER) else None
+    if ends is None:
+        if _never_changes(node, context.block(node), context.frame):
+            if truth is None:
+                _read_maybe_endless(context, node, loop)
+                return
+            endless = True
+        elif truth is True and _read_each_iteration(context, node, loop):
+            return
+        else:
+            loop.items = iterations_of_search(context, node)
+            trips = loop.items or estimated_iterations(context, node)
+    if ends is None and trips is not None and trips.constant is not None:
+        trips = trips.at_most(most_iterations(context, node))
+    if trips is None:
+        trips = ONE if endless else of_size(f"?{node.lineno}")
+    trips = until_exit(context, node, loop, trips, exit_of_while(context, node))
+    _set_variable(context, node, loop, trips)
+    read_loop(context, node, loop, trips, None, endless=endless)
+
+
+def _set_variable(context: Context, node: ast.While, loop: Loop, trips: Quantity) -> None:
+    """Let conditions on the counter of a loop with a known number of trips be exact."""
+    count = trips.exact
+    if count is None:
+        return
+    for name, update in context.block(node).updates.items():
+        if update is not None and update[0] in "+-":
+            moving = counter_of(context, node, name)
+            if moving is not None and len(moving[0]) == 1:
+                [counter] = moving[0]
+                step = counter.amount if counter.sign == "+" else -counter.amount
+                loop.variable = LoopVariable(name, counter.start, step, count)
+                return
+
+
+def _read_maybe_endless(context: Context, node: ast.While, loop: Loop) -> None:
+    """A loop whose condition never changes: it runs for ever or not at all."""
+    with context.region() as meter:
+        read_loop(context, node, loop, ONE, None, endless=True)
+    meter.reach = ALWAYS
+    context.meter.branch([((0.0, 0.5, 1.0), meter), ((0.0, 0.5, 1.0), Meter())])
+
+
+def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
+    """``while True``: ends only by an exit inside."""
+    block = context.block(node)
+    exit_ = exit_of_while(context, node)
+    if exit_ is not None and exit_[1] != NEVER:
+        trips = until_exit(context, node, loop, library.ENDLESS, exit_)
+        _set_variable(context, node, loop, trips)
+        read_loop(context, node, loop, trips, None)
+        return
+    loop.may_leave = True
+    exact = iterations_until_break(context, node) if exit_ is None else None
+    if exact is not None:
+        read_loop(context, node, loop, exact, None)
+        return
+    leaves = block.breaks or block.returns or block.raises or block.leaves_program or _calls_next(node)
+    if exit_ is not None:
+        leaves, loop.exit = False, exit_[0]
+    has_yield = block.yields
+    # What leaves by an exception is caught outside the loop.
+    caught = context.frame.handlers > 0 and any(
+        isinstance(inner, (ast.Call, ast.Subscript)) for inner in ast.walk(node)
+    )
+    if has_yield and not leaves and not caught:
+        # A generator without end: what it costs depends on how many items are taken.
+        context.frame.yields_endlessly = True
+        read_loop(context, node, loop, ONE, None)
+        return
+    endless = not leaves and not has_yield and not caught
+    trips = ONE if endless else of_size(f"?{node.lineno}")
+    if leaves and not block.breaks and not block.continues and _is_straight(node.body):
+        trips = ONE
+    read_loop(context, node, loop, trips, None, endless=endless)
+    if not endless and not block.breaks and not caught:
+        context.stop()
+
+
+def _read_each_iteration(context: Context, node: ast.While, loop: Loop) -> bool:
+    """Read a short loop over known numbers trip by trip; False where a condition is not known."""
+    frame, block = context.frame, context.block(node)
+    if block.nested_loops or block.yields or block.nodes > _MOST_CONCRETE_NODES:
+        return False
+    names, held, results = dict(frame.names), frame.held, len(frame.results)
+    allowed = context.left // _KEPT_SHARE
+    entered = frame.points()
+    frame.loops.append(loop)
+    ends = False
+    try:
+        with context.region() as total:
+            trips = 0
+            while trips < _CONCRETE_TRIPS and context.left > allowed:
+                truth = evaluate(context, node.test).truth
+                if truth is None:
+                    break
+                if not truth:
+                    ends = True
+                    break
+                trips += 1
+                with context.region() as body:
+                    execute(context, node.body)
+                    body.spend(primitive("loop.while")) if body.reach == ALWAYS else None
+                if body.reach != ALWAYS and (body.reach[2] > 0 or (loop.exits and block.raises)):
+                    break
+                left = body.reach[2] <= 0 and loop.exits
+                body.reach = ALWAYS
+                total.add(body)
+                if left:
+                    ends = True
+                    break
+    finally:
+        frame.loops.pop()
+        restore_points(entered)
+        if not ends:
+            frame.restore(names, held)
+            del frame.results[results:]
+            loop.exits = False
+    if not ends:
+        return False
+    context.meter.add(total)
+    if trips >= FEWEST_REPORTED:
+        line = node.lineno - 1 if not frame.depth else frame.line
+        context.meter.cause(CauseKind.LOOP, line, node.test, total.total, constant(trips))
+    if loop.exits and len(frame.results) > results:
+        context.stop()
+    elif not loop.exits:
+        execute(context, node.orelse)
+    return True
+
+
+def _calls_next(node: ast.While) -> bool:
+    """Whether a loop asks an iterator for its next item, which raises at its end."""
+    return any(
+        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next"
+        for inner in ast.walk(node)
+    )
+
+
+def _is_straight(body: Sequence[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Break))
+
+
+def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
+    """Whether a condition can only stay as it is: plain names and numbers that the body does not assign."""
+    names = set()
+    for inner in ast.walk(node.test):
+        if isinstance(inner, (ast.Call, ast.Attribute, ast.Subscript, ast.Await, ast.NamedExpr)):
+            return False
+        if isinstance(inner, ast.Name):
+            names.add(inner.id)
+    if block.breaks or block.returns or block.raises or block.yields or block.leaves_program or frame.handlers:
+        return False
+    values = {name: frame.names.get(name) for name in names}
+    if any(value is None for value in values.values()) or names & block.assigned.keys():
+        return False
+    uses = _uses(frame.node if frame.node is not None else node)
+    if uses is None:
+        return False
+    # What is not a number or a text may be an object that its methods change, here or under another name.
+    objects = {name for name, value in values.items() if value is not None and value.kind not in _UNCHANGING}
+    inside = Counter(inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name))
+    return all(uses[name] == inside[name] for name in objects)
+
+
+@lru_cache(maxsize=128)
+def _uses(function: ast.AST) -> Counter[str] | None:
+    """How often a function mentions each name; None where it binds names of the functions around."""
+    names: Counter[str] = Counter()
+    for inner in ast.walk(function):
+        if isinstance(inner, (ast.Nonlocal, ast.Global)):
+            return None
+        if isinstance(inner, ast.Name):
+            names[inner.id] += 1
+    return names

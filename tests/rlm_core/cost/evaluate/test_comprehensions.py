@@ -1,0 +1,38 @@
+"""Comprehensions: the sizes that Python gives them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rlm_core.cost.domain.quantities import constant
+from rlm_core.cost.domain.values import Value, literal
+from rlm_core.cost.evaluate.comprehensions import distinct
+
+from ..evaluating import evaluated
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(2, 9))
+def test_comprehensions_have_the_size_that_python_gives_them(outer: int, limit: int, divisor: int) -> None:
+    for text in (
+        f"[i for i in range({outer})]",
+        f"[i for i in range({outer}) if i < {limit}]",
+        f"[i for i in range({outer}) if i % {divisor} == 1]",
+        f"[(i, j) for i in range({outer}) for j in range({divisor})]",
+        f"[i for i in range({outer}) if i > {divisor} if i < {limit}]",
+    ):
+        size = evaluated(text).size
+        assert size is not None
+        low, likely, high = size.evaluate(lambda name: 0)
+        true = len(eval(text))
+        assert low - 1e-6 <= true <= high + 1e-6
+        if text.count(" if ") < 2:
+            assert likely == pytest.approx(true)
+
+
+@given(st.integers(1, 100), st.integers(1, 100))
+def test_remainders_have_at_most_as_many_values_as_their_divisor(divisor: int, total: int) -> None:
+    item = Value("int", number=constant(0, divisor - 1)) if divisor > 1 else literal(0)
+    found = distinct(item, constant(total)).exact
+    assert found == (min(divisor, total) if divisor > 1 else total)
