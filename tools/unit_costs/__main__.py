@@ -1,57 +1,56 @@
 """``python -m tools.unit_costs``: measures the unit costs of Python's primitives and library functions on this machine.
 
-The shipped table is the geometric mean of two machines, at the scale of the first (two-core x86-64 of AMD and of Intel,
-CPython 3.12). With ``--only PREFIX`` the other entries of the file stay as they are; ``--merge FILE`` measures nothing
-and joins the table of another machine with it.
+It writes the numbers into the tables of ``rlm_core/cost/library``, next to their snippets, or with ``--out`` into a
+JSON file. The shipped costs are the geometric mean of two machines, at the scale of the first (two-core x86-64 of AMD
+and of Intel, CPython 3.12): ``--merge FILE`` measures nothing and joins the file of another machine with them. A new
+entry begins as ``cost NAME = 0``, or ``0 + 0 * n``, and ``--missing`` measures it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from rlm_core.cost.library.unit_costs import TABLE
+from rlm_core.cost.library.statements import FOLDER
+from rlm_core.cost.library.unit_costs import table
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 
 from tools.counterfactual.measuring import MACHINE, interpreter
 
-from . import all_entries
+from .entries import all_entries, written
 from .measuring import Cost, measure
 from .merging import merged
 
 
 def main() -> None:
-    """Measure and write the table."""
+    """Measure and write the costs."""
     parser = argparse.ArgumentParser(prog="python -m tools.unit_costs", description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="PREFIX", help="measure only the entries whose names start with this")
-    parser.add_argument("--missing", action="store_true", help="measure only the entries that the file does not have")
-    parser.add_argument("--out", type=Path, default=TABLE, help="file to write (default: the shipped table)")
+    parser.add_argument("--missing", action="store_true", help="measure only the entries without a cost")
+    parser.add_argument("--out", type=Path, help="JSON file to write (default: the tables)")
     parser.add_argument("--python", default=None, help="interpreter to measure (default: python3.12)")
-    parser.add_argument("--merge", type=Path, metavar="FILE", help="join the table in this file, and measure nothing")
+    parser.add_argument("--merge", type=Path, metavar="FILE", help="join the costs in this file, and measure nothing")
     arguments = parser.parse_args()
     python = arguments.python or interpreter()
     entries = all_entries()
-    old = json.loads(arguments.out.read_text(encoding="utf-8"))["costs"] if arguments.out.exists() else {}
+    known = {entry.name: _known(entry.name, entry.law) for entry in entries}
     if arguments.merge is not None:
         other = json.loads(arguments.merge.read_text(encoding="utf-8"))["costs"]
-        _write(arguments.out, merged(old, other, entries), python)
+        _write(arguments.out, merged(known, other, entries), python)
         return
-    chosen = [
-        entry
-        for entry in entries
-        if (arguments.only is None or entry.name.startswith(arguments.only))
-        and not (arguments.missing and entry.name in old)
-    ]
-    names = {entry.name for entry in entries}
-    costs: dict[str, Cost] = {name: cost for name, cost in old.items() if name in names}
+    costs: dict[str, Cost] = {}
     failures = 0
-    for entry in chosen:
+    for entry in entries:
+        is_known = bool(known[entry.name]["fixed"] or known[entry.name]["each"])
+        if not entry.name.startswith(arguments.only or "") or (arguments.missing and is_known):
+            continue
         try:
             [(_, cost)] = measure([entry], python)
         except DataError as error:
@@ -64,14 +63,28 @@ def main() -> None:
     sys.exit(1 if failures else 0)
 
 
-def _write(out: Path, costs: Mapping[str, Cost], python: str) -> None:
+def _known(name: str, law: str) -> Cost:
+    cost = table()[name]
+    return {"fixed": cost.fixed, "each": cost.each, "law": "n" if law == "1" else law}
+
+
+def _write(out: Path | None, costs: Mapping[str, Cost], python: str) -> None:
     command = [python, "-c", "import platform; print(platform.python_version())"]
     version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    head = {"machine": MACHINE, "python": version, "date": date.today().isoformat()}
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(costs[name])}" for name in sorted(costs))
-    fields = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())
-    with atomic_write(out) as path:
-        path.write_text(f'{{{fields}, "costs": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    if out is not None:
+        head = {"machine": MACHINE, "python": version, "date": date.today().isoformat()}
+        with atomic_write(out) as path:
+            path.write_text(json.dumps({**head, "costs": dict(sorted(costs.items()))}, indent=0), encoding="utf-8")
+        return
+    measured = f'let MEASURED = "{MACHINE}, Python {version}, {date.today().isoformat()}"'
+    for file in sorted(FOLDER.glob("*.txt")):
+        text = file.read_text(encoding="utf-8")
+        changed = written(text, costs)
+        if file.name == "primitives.txt":
+            changed = re.sub(r"(?m)^let MEASURED = .*$", measured, changed)
+        if changed != text:
+            with atomic_write(file) as path:
+                path.write_text(changed, encoding="utf-8")
 
 
 if __name__ == "__main__":

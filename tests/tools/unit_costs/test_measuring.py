@@ -30,6 +30,7 @@ def test_a_fitted_cost_is_never_negative(points: list[tuple[float, float]]) -> N
 def test_entries_have_one_name_each_and_a_law() -> None:
     entries = all_entries()
     assert len({entry.name for entry in entries}) == len(entries)
+    assert len(entries) > 400
     for entry in entries:
         assert entry.law == "1" or growth(entry.law)
         assert list(entry.sizes) == sorted(entry.sizes)

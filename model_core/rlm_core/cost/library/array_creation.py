@@ -30,7 +30,7 @@ from .rules import Rule, argument
 from .unit_costs import primitive, seconds
 
 
-def _zeros(call: Call) -> Value:
+def zeros(call: Call) -> Value:
     """Memory from calloc: small arrays are cleared, the pages of large ones when they are first touched."""
     shape = shape_of(argument(call, 0, "shape"))
     dtype = dtype_name(argument(call, 1, "dtype"))
@@ -50,7 +50,7 @@ def _cleared(call: Call, shape: Shape | None, dtype: str) -> Value:
     return result
 
 
-def _empty(call: Call) -> Value:
+def empty(call: Call) -> Value:
     shape = shape_of(argument(call, 0, "shape"))
     dtype = dtype_name(argument(call, 1, "dtype"))
     call.spend(primitive("numpy.empty"))
@@ -64,11 +64,11 @@ def _empty(call: Call) -> Value:
     return result
 
 
-def _ones(call: Call) -> Value:
+def ones(call: Call) -> Value:
     return filled(call, "numpy.ones", shape_of(argument(call, 0, "shape")), dtype_name(argument(call, 1, "dtype")))
 
 
-def _full(call: Call) -> Value:
+def full(call: Call) -> Value:
     value = argument(call, 1, "fill_value")
     default = {"int": "int64", "bool": "bool"}.get(value.kind, "float64")
     return filled(
@@ -76,7 +76,10 @@ def _full(call: Call) -> Value:
     )
 
 
-def _like(maker: str) -> Rule:
+def like(name: str) -> Rule:
+    """``zeros_like`` and others."""
+    maker = name.rpartition(".")[2].removesuffix("_like")
+
     def rule(call: Call) -> Value:
         source = as_array(call, argument(call, 0, "a", "prototype"))
         if source is None or source.shape is None:
@@ -94,7 +97,7 @@ def _like(maker: str) -> Rule:
     return rule
 
 
-def _arange(call: Call) -> Value:
+def arange(call: Call) -> Value:
     numbers = [number(value) for value in call.args[:3]]
     kinds = {value.kind for value in call.args[:3]}
     dtype = dtype_name(argument(call, 3, "dtype"), "float64" if "float" in kinds else "int64")
@@ -117,13 +120,13 @@ def _steps(numbers: list[Quantity | None]) -> Quantity | None:
     return width if fixed is None else constant(max(float(-(-fixed // 1)), 0.0))
 
 
-def _linspace(call: Call) -> Value:
+def linspace(call: Call) -> Value:
     given = argument(call, 2, "num")
     count = constant(50) if given is UNKNOWN else number(given)
     return filled(call, "numpy.linspace", None if count is None else (count,), dtype_name(argument(call, 5, "dtype")))
 
 
-def _eye(call: Call) -> Value:
+def eye(call: Call) -> Value:
     rows = number(argument(call, 0, "N", "n"))
     given = argument(call, 1, "M")
     columns = rows if is_missing(given) else number(given)
@@ -138,7 +141,7 @@ def _eye(call: Call) -> Value:
     return result
 
 
-def _array(call: Call) -> Value:
+def array_rule(call: Call) -> Value:
     """``np.array`` copies; ``np.asarray`` of an array does not."""
     source = argument(call, 0, "object", "a")
     value = as_array(call, source)
@@ -166,22 +169,22 @@ def _from_sequence(call: Call, source: Value, value: Value, dtype: str) -> Value
     return result
 
 
-def _asarray(call: Call) -> Value:
+def asarray(call: Call) -> Value:
     source = argument(call, 0, "a", "object")
     if source.kind == "array" and is_missing(argument(call, 1, "dtype")):
         call.spend(primitive("numpy.view"))
         return replace(source, bytes=ZERO)
-    return _array(call)
+    return array_rule(call)
 
 
-def _fromiter(call: Call) -> Value:
+def fromiter(call: Call) -> Value:
     count = call.consume(argument(call, 0, "iter", "iterable"))
     dtype = dtype_name(argument(call, 1, "dtype"))
     call.spend(seconds("numpy.array", count))
     return array((count,), dtype)
 
 
-def _frombuffer(call: Call) -> Value:
+def frombuffer(call: Call) -> Value:
     buffer = argument(call, 0, "buffer")
     dtype = dtype_name(argument(call, 1, "dtype"))
     call.spend(primitive("numpy.view"))
@@ -189,7 +192,7 @@ def _frombuffer(call: Call) -> Value:
     return array((call.length(buffer).times(1 / result.itemsize),), dtype, view=True)
 
 
-def _fromfunction(call: Call) -> Value:
+def fromfunction(call: Call) -> Value:
     shape = shape_of(argument(call, 1, "shape"))
     if shape is None:
         return lost(call, "numpy.ones")
@@ -200,7 +203,7 @@ def _fromfunction(call: Call) -> Value:
     return call.apply(argument(call, 0, "function"), ONE, [replace(grid, bytes=ZERO)] * len(shape))
 
 
-def _meshgrid(call: Call) -> Value:
+def meshgrid(call: Call) -> Value:
     axes = [as_array(call, value) for value in call.args]
     known = [axis for axis in axes if axis is not None]
     if len(known) != len(axes) or not known:
@@ -216,38 +219,46 @@ def _meshgrid(call: Call) -> Value:
     return Value("list", size=constant(len(grids)), item=grids[0], bytes=held, payload=grids)
 
 
-def _random(name: str, dtype: str = "float64", position: int | None = None, *, many: bool = False) -> Rule:
-    """Random numbers: the shape is at a position, in ``size``, or (``many``) the arguments."""
+def random(name: str, dtype: str = "float64", position: int | None = None) -> Rule:
+    """Random numbers whose shape is at a position or in ``size``."""
 
     def rule(call: Call) -> Value:
-        if many:
-            axes = [number(value) for value in call.args]
-            shape: Shape | None = (
-                None if any(axis is None for axis in axes) else tuple(axis for axis in axes if axis is not None)
-            )
-            if not call.args:
-                call.spend(seconds(name))
-                return Value("float", bytes=constant(24))
-        else:
-            given = call.keywords.get("size", UNKNOWN)
-            if given is UNKNOWN and position is not None and position < len(call.args):
-                given = call.args[position]
-            if is_missing(given):
-                call.spend(seconds(name))
-                return Value("int" if dtype == "int64" else "float", bytes=constant(32))
-            shape = shape_of(given)
-        if shape is None:
+        given = call.keywords.get("size", UNKNOWN)
+        if given is UNKNOWN and position is not None and position < len(call.args):
+            given = call.args[position]
+        if is_missing(given):
             call.spend(seconds(name))
-            return replace(ARRAY, dtype=dtype)
-        result = array(shape, dtype)
-        call.spend(seconds(name, result.size))
-        call.spend(moved_bytes(fresh=[result.bytes]))
-        return result
+            return Value("int" if dtype == "int64" else "float", bytes=constant(32))
+        return _drawn(call, name, shape_of(given), dtype)
 
     return rule
 
 
-def _permutation(call: Call) -> Value:
+def random_by_axes(name: str) -> Rule:
+    """Random numbers whose shape is the arguments."""
+
+    def rule(call: Call) -> Value:
+        if not call.args:
+            call.spend(seconds(name))
+            return Value("float", bytes=constant(24))
+        axes = [number(value) for value in call.args]
+        shape = None if any(axis is None for axis in axes) else tuple(axis for axis in axes if axis is not None)
+        return _drawn(call, name, shape, "float64")
+
+    return rule
+
+
+def _drawn(call: Call, name: str, shape: Shape | None, dtype: str) -> Value:
+    if shape is None:
+        call.spend(seconds(name))
+        return replace(ARRAY, dtype=dtype)
+    result = array(shape, dtype)
+    call.spend(seconds(name, result.size))
+    call.spend(moved_bytes(fresh=[result.bytes]))
+    return result
+
+
+def permutation(call: Call) -> Value:
     given = argument(call, 0, "x")
     value = as_array(call, given) if given.kind not in ("int", "unknown") else None
     count = number(given) if value is None else value.size
@@ -259,7 +270,7 @@ def _permutation(call: Call) -> Value:
     return result
 
 
-def _shuffle(call: Call) -> Value:
+def shuffle(call: Call) -> Value:
     given = argument(call, 0, "x")
     value = as_array(call, given)
     if value is None or not value.shape:
@@ -273,7 +284,7 @@ def _shuffle(call: Call) -> Value:
     return NONE
 
 
-def _choice(call: Call) -> Value:
+def choice(call: Call) -> Value:
     given = argument(call, 0, "a")
     source = as_array(call, given) if given.kind not in ("int", "unknown") else None
     size = argument(call, 1, "size")
@@ -298,12 +309,7 @@ def _choice(call: Call) -> Value:
     return array(shape, dtype)
 
 
-def _generator(call: Call) -> Value:
-    call.spend(primitive("numpy.random.default_rng"))
-    return Value("object", name="numpy.random.Generator")
-
-
-def _diag(call: Call) -> Value:
+def diag(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "v"))
     if value is None or not value.shape:
         return lost(call, "numpy.view")
@@ -313,12 +319,10 @@ def _diag(call: Call) -> Value:
     return _cleared(call, (value.shape[0], value.shape[0]), value.dtype)
 
 
-def _spent(call: Call, name: str) -> Value:
-    call.spend(primitive(name))
-    return NONE
+def scalar_type(name: str) -> Rule:
+    """The class of a number, such as ``numpy.float32``."""
+    dtype = name.rpartition(".")[2]
 
-
-def _scalar_type(dtype: str) -> Rule:
     def rule(call: Call) -> Value:
         call.spend(primitive("numpy.item"))
         given = argument(call, 0, "x")
@@ -329,89 +333,3 @@ def _scalar_type(dtype: str) -> Rule:
         return replace(boxed(dtype), number=fixed)
 
     return rule
-
-
-_FUNCTIONS: dict[str, Rule] = {
-    "zeros": _zeros,
-    "empty": _empty,
-    "ones": _ones,
-    "full": _full,
-    "zeros_like": _like("zeros"),
-    "ones_like": _like("ones"),
-    "full_like": _like("full"),
-    "empty_like": _like("empty"),
-    "arange": _arange,
-    "linspace": _linspace,
-    "logspace": _linspace,
-    "geomspace": _linspace,
-    "eye": _eye,
-    "identity": _eye,
-    "array": _array,
-    "asarray": _asarray,
-    "ascontiguousarray": _asarray,
-    "asanyarray": _asarray,
-    "fromiter": _fromiter,
-    "frombuffer": _frombuffer,
-    "fromfunction": _fromfunction,
-    "meshgrid": _meshgrid,
-    "diag": _diag,
-    "random.rand": _random("numpy.random.rand", many=True),
-    "random.randn": _random("numpy.random.normal", many=True),
-    **dict.fromkeys(
-        ("random.random", "random.random_sample", "random.sample", "random.ranf"),
-        _random("numpy.random.rand", position=0),
-    ),
-    "random.randint": _random("numpy.random.randint", "int64", 2),
-    "random.random_integers": _random("numpy.random.randint", "int64", 2),
-    "random.normal": _random("numpy.random.normal", position=2),
-    "random.standard_normal": _random("numpy.random.normal", position=0),
-    "random.uniform": _random("numpy.random.rand", position=2),
-    **dict.fromkeys(
-        ("random.exponential", "random.poisson", "random.gamma", "random.beta", "random.binomial", "random.lognormal"),
-        _random("numpy.random.gamma", position=2),
-    ),
-    "random.permutation": _permutation,
-    "random.shuffle": _shuffle,
-    "random.choice": _choice,
-    "random.default_rng": _generator,
-    "random.RandomState": _generator,
-    "random.seed": lambda call: _spent(call, "numpy.random.seed"),
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-FUNCTIONS |= {
-    f"numpy.{name}": _scalar_type(name)
-    for name in [
-        "int8",
-        "uint8",
-        "int16",
-        "uint16",
-        "int32",
-        "uint32",
-        "int64",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ]
-}
-FUNCTIONS |= {f"numpy.{alias}": _scalar_type(name) for alias, name in (("bool_", "bool"), ("intp", "int64"))}
-METHODS: dict[tuple[str, str], Rule] = {
-    ("numpy.random.Generator", name): rule
-    for name, rule in {
-        "random": _random("numpy.random.random", position=0),
-        "integers": _random("numpy.random.integers", "int64", 2),
-        "normal": _random("numpy.random.normal", position=2),
-        "standard_normal": _random("numpy.random.normal", position=0),
-        "uniform": _random("numpy.random.random", position=2),
-        "exponential": _random("numpy.random.normal", position=1),
-        "poisson": _random("numpy.random.gamma", "int64", 1),
-        "choice": _choice,
-        "permutation": _permutation,
-        "shuffle": _shuffle,
-        "rand": _random("numpy.random.rand", many=True),
-        "randn": _random("numpy.random.normal", many=True),
-        "randint": _random("numpy.random.randint", "int64", 2),
-    }.items()
-}

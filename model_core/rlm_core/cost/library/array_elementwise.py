@@ -12,7 +12,6 @@ from .array_values import (
     as_array,
     boxed,
     bytes_of,
-    copied,
     count_of,
     dtype_name,
     elementwise,
@@ -27,7 +26,7 @@ from .rules import Rule, argument
 from .unit_costs import primitive, seconds
 
 
-def _unary(name: str, dtype: str | None = None, *, by_bytes: bool = False) -> Rule:
+def unary(name: str, dtype: str | None = None, *, by_bytes: bool = True) -> Rule:
     """A function of each element; ``float`` makes floats of integers."""
 
     def rule(call: Call) -> Value:
@@ -48,7 +47,7 @@ def _into(call: Call, result: Value) -> Value:
     return replace(result, bytes=ZERO) if out.kind == "array" else result
 
 
-def _binary(name: str, dtype: str | None = None, *, by_bytes: bool = True, reuse: int = 0) -> Rule:
+def binary(name: str, dtype: str | None = None, *, by_bytes: bool = True, reuse: int = 0) -> Rule:
     """An operation of two operands; it may overwrite the first ``reuse`` of them if they have no name."""
 
     def rule(call: Call) -> Value:
@@ -96,19 +95,19 @@ def _power_name(exponent: Value, dtype: str) -> str:
     return "numpy.power.int" if dtype[0] in "iu" else "numpy.power"
 
 
-def _where(call: Call) -> Value:
+def where(call: Call) -> Value:
     condition = as_array(call, argument(call, 0, "condition"))
     if condition is None or condition.shape is None:
         return lost(call, "numpy.where")
     if len(call.args) < 2:
-        return _nonzero(call)
+        return nonzero(call)
     left, right = as_array(call, argument(call, 1, "x")), as_array(call, argument(call, 2, "y"))
     left = left if left is not None else array((), view=True)
     right = right if right is not None else array((), view=True)
     return elementwise(call, "numpy.where", [condition, left, right], promoted(left, right))
 
 
-def _nonzero(call: Call) -> Value:
+def nonzero(call: Call) -> Value:
     value, _ = receiver(call, 0, "condition", "a")
     if value is None:
         return lost(call, "numpy.nonzero")
@@ -122,14 +121,14 @@ def _nonzero(call: Call) -> Value:
     return Value("tuple", size=constant(axes), item=index, bytes=held, payload=(index,) * axes)
 
 
-def _clip(call: Call) -> Value:
+def clip(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None:
         return lost(call, "numpy.clip")
     return _into(call, elementwise(call, "numpy.clip", [value], value.dtype, by_bytes=True))
 
 
-def _astype(call: Call) -> Value:
+def astype(call: Call) -> Value:
     value, position = receiver(call)
     if value is None:
         return lost(call, "numpy.copy")
@@ -138,12 +137,12 @@ def _astype(call: Call) -> Value:
     return elementwise(call, name, [value], dtype)
 
 
-def _vectorize(call: Call) -> Value:
+def vectorize(call: Call) -> Value:
     call.spend(primitive("numpy.vectorize"))
     return Value("object", name="numpy.vectorize", payload=argument(call, 0, "pyfunc"))
 
 
-def _apply_along_axis(call: Call) -> Value:
+def apply_along_axis(call: Call) -> Value:
     value = as_array(call, argument(call, 2, "arr"))
     axis = argument(call, 1, "axis")
     if value is None or not value.shape:
@@ -157,7 +156,7 @@ def _apply_along_axis(call: Call) -> Value:
     return array((*rest, *(result.shape or ())), result.dtype if result.kind == "array" else "float64")
 
 
-def _called_vectorized(call: Call) -> Value:
+def called_vectorized(call: Call) -> Value:
     """A call of what ``np.vectorize`` made: a Python call per element."""
     value = as_array(call, argument(call, 0))
     function = call.receiver.payload if call.receiver is not None else None
@@ -169,68 +168,3 @@ def _called_vectorized(call: Call) -> Value:
     call.allocate(size.times(2 * 8.0 + 32.0))
     dtype = {"int": "int64", "bool": "bool"}.get(result.kind, "float64")
     return array(value.shape or (), dtype)
-
-
-_BINARY: dict[str, Rule] = {
-    **dict.fromkeys("+*&|^", _binary("numpy.add", reuse=2)),
-    **dict.fromkeys(("-", "<<", ">>"), _binary("numpy.add", reuse=1)),
-    "/": _binary("numpy.divide", "float", reuse=1),
-    "//": _binary("numpy.floor_divide", reuse=1),
-    "%": _binary("numpy.modulo"),
-    "**": _binary("numpy.power", reuse=1),
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), _binary("numpy.compare", "bool")),
-}
-
-_FUNCTIONS: dict[str, Rule] = {
-    "copy": copied,
-    **dict.fromkeys(("add", "subtract", "multiply"), _binary("numpy.add")),
-    **dict.fromkeys(
-        ("maximum", "minimum", "fmax", "fmin", "bitwise_and", "bitwise_or", "bitwise_xor"), _binary("numpy.add")
-    ),
-    **dict.fromkeys(("divide", "true_divide"), _BINARY["/"]),
-    "floor_divide": _BINARY["//"],
-    **dict.fromkeys(("mod", "remainder", "fmod"), _BINARY["%"]),
-    **dict.fromkeys(("power", "float_power"), _BINARY["**"]),
-    **dict.fromkeys(
-        ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or"),
-        _binary("numpy.compare", "bool"),
-    ),
-    "hypot": _binary("numpy.tan", "float", by_bytes=False),
-    "arctan2": _binary("numpy.sin", "float", by_bytes=False),
-    **dict.fromkeys(
-        ("abs", "absolute", "fabs", "negative", "positive", "floor", "ceil", "rint", "trunc", "sign", "square"),
-        _unary("numpy.add", by_bytes=True),
-    ),
-    **dict.fromkeys(("round", "around"), _unary("numpy.round", by_bytes=True)),
-    "reciprocal": _unary("numpy.divide", by_bytes=True),
-    **dict.fromkeys(("isnan", "isinf", "isfinite", "logical_not"), _unary("numpy.compare", "bool", by_bytes=True)),
-    "sqrt": _unary("numpy.sqrt", "float"),
-    **dict.fromkeys(("exp", "exp2", "log", "log2"), _unary("numpy.exp", "float", by_bytes=True)),
-    **dict.fromkeys(
-        ("expm1", "log1p", "log10", "tan", "tanh", "arctan", "arcsin", "arccos", "cbrt", "sinh", "cosh"),
-        _unary("numpy.tan", "float", by_bytes=True),
-    ),
-    **dict.fromkeys(("sin", "cos"), _unary("numpy.sin", "float")),
-    **dict.fromkeys(("deg2rad", "rad2deg", "radians", "degrees"), _unary("numpy.add", "float")),
-    "clip": _clip,
-    "where": _where,
-    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere"), _nonzero),
-    "append": _binary("numpy.concatenate"),
-    "vectorize": _vectorize,
-    "apply_along_axis": _apply_along_axis,
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-METHODS: dict[tuple[str, str], Rule] = {
-    **{
-        ("array", name): _FUNCTIONS[name]
-        for name in (
-            "clip",
-            "round",
-            "nonzero",
-            "copy",
-        )
-    },
-    ("array", "astype"): _astype,
-    ("numpy.vectorize", "__call__"): _called_vectorized,
-}
-OPERATORS: dict[tuple[str, str], Rule] = {("array", sign): rule for sign, rule in _BINARY.items()}

@@ -25,11 +25,11 @@ from .array_values import (
     parts,
     receiver,
 )
-from .rules import Attribute, Rule, argument
+from .rules import Attribute, argument
 from .unit_costs import each, primitive, seconds
 
 
-def _subscript(call: Call) -> Value:
+def subscript(call: Call) -> Value:
     """``array[index]``: numbers and slices make views, arrays of numbers or truth values make copies."""
     base, index = call.args[0], call.args[1]
     if base.shape is None:
@@ -127,7 +127,7 @@ def _gathered(call: Call, base: Value, members: tuple[Value, ...]) -> Value:
     return result
 
 
-def _take(call: Call) -> Value:
+def take(call: Call) -> Value:
     value, position = receiver(call)
     index = argument(call, position, "indices")
     if value is None or value.shape is None:
@@ -139,7 +139,7 @@ def _take(call: Call) -> Value:
     return _gathered(call, value, (replace(chosen, dtype="int64"),))
 
 
-def _store(call: Call) -> Value:
+def store(call: Call) -> Value:
     """``array[index] = value`` writes in place."""
     base, index, value = call.args[0], call.args[1], call.args[2]
     if base.shape is None:
@@ -183,32 +183,22 @@ def _whole(count: Quantity | None) -> Value:
     return Value("int", fixed, number=count)
 
 
-_FUNCTIONS: dict[str, Rule] = {
-    "take": _take,
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-METHODS: dict[tuple[str, str], Rule] = {
-    **{("array", name): _FUNCTIONS[name] for name in ("take",)},
-}
-OPERATORS: dict[tuple[str, str], Rule] = {("array", "[]"): _subscript, ("array", "[]="): _store}
-ATTRIBUTES: dict[tuple[str, str], Attribute] = {
-    ("array", "shape"): _shape_attribute,
-    ("array", "size"): lambda value: _whole(value.size),
-    ("array", "nbytes"): lambda value: _whole(bytes_of(value) if value.size is not None else None),
-    ("array", "itemsize"): lambda value: _whole(constant(value.itemsize)),
-    ("array", "ndim"): lambda value: _whole(constant(len(value.shape)) if value.shape is not None else None),
-    ("array", "T"): lambda value: (
+_ATTRIBUTES: dict[str, Attribute] = {
+    "shape": _shape_attribute,
+    "size": lambda value: _whole(value.size),
+    "nbytes": lambda value: _whole(bytes_of(value) if value.size is not None else None),
+    "itemsize": lambda value: _whole(constant(value.itemsize)),
+    "ndim": lambda value: _whole(constant(len(value.shape)) if value.shape is not None else None),
+    "T": lambda value: (
         array(tuple(reversed(value.shape)), value.dtype, view=True) if value.shape is not None else value
     ),
-    ("array", "flat"): lambda value: (
-        replace(value, shape=(value.size,), bytes=ZERO) if value.size is not None else value
-    ),
-    ("array", "real"): lambda value: replace(value, bytes=ZERO),
-    ("array", "imag"): lambda value: replace(value, bytes=ZERO),
-    ("array", "dtype"): lambda value: Value("class", name=f"numpy.{value.dtype}"),
-    ("numpy", "pi"): lambda value: Value("float", 3.141592653589793, number=constant(3.141592653589793)),
-    ("numpy", "e"): lambda value: Value("float", 2.718281828459045, number=constant(2.718281828459045)),
-    ("numpy", "inf"): lambda value: Value("float"),
-    ("numpy", "nan"): lambda value: Value("float"),
-    ("numpy", "newaxis"): lambda value: NONE,
+    "flat": lambda value: replace(value, shape=(value.size,), bytes=ZERO) if value.size is not None else value,
+    "real": lambda value: replace(value, bytes=ZERO),
+    "imag": lambda value: replace(value, bytes=ZERO),
+    "dtype": lambda value: Value("class", name=f"numpy.{value.dtype}"),
 }
+
+
+def attribute(name: str) -> Attribute:
+    """An attribute of an array."""
+    return _ATTRIBUTES[name]

@@ -25,7 +25,7 @@ from .rules import Rule, argument
 from .unit_costs import each, primitive, seconds
 
 
-def _matmul(call: Call) -> Value:
+def matmul(call: Call) -> Value:
     operands = [call.receiver, *call.args] if call.receiver is not None else list(call.args)
     if len(operands) < 2:
         return lost(call, "numpy.matmul")
@@ -67,7 +67,7 @@ def _product(call: Call, left: Value, right: Value) -> Value:
     return result
 
 
-def _outer(call: Call) -> Value:
+def outer(call: Call) -> Value:
     left, right = as_array(call, argument(call, 0, "a")), as_array(call, argument(call, 1, "b"))
     if left is None or right is None:
         return lost(call, "numpy.outer")
@@ -78,7 +78,7 @@ def _outer(call: Call) -> Value:
     return result
 
 
-def _einsum(call: Call) -> Value:
+def einsum(call: Call) -> Value:
     """Products over all letters of the subscripts."""
     pattern = argument(call, 0, "subscripts").constant
     operands = [as_array(call, value) for value in call.args[1:]]
@@ -96,7 +96,7 @@ def _einsum(call: Call) -> Value:
     return array(shape) if shape else boxed("float64")
 
 
-def _tensordot(call: Call) -> Value:
+def tensordot(call: Call) -> Value:
     left, right = as_array(call, argument(call, 0, "a")), as_array(call, argument(call, 1, "b"))
     axes = argument(call, 2, "axes")
     if left is None or right is None:
@@ -112,8 +112,9 @@ def _tensordot(call: Call) -> Value:
     return array(kept, promoted(left, right)) if kept else boxed("float64")
 
 
-def _linalg(name: str, result: Callable[[Value], Value], copies: float) -> Rule:
-    """A decomposition of square matrices, with ``copies`` of the matrix in work space."""
+def decomposition(name: str, copies: float, parts: str, dtype: str = "float64") -> Rule:
+    """A decomposition of square matrices, with ``copies`` of the matrix in work space, and its results."""
+    makers = [_RESULTS[part] for part in parts.split()]
 
     def rule(call: Call) -> Value:
         value = as_array(call, argument(call, 0, "a", "x"))
@@ -126,42 +127,27 @@ def _linalg(name: str, result: Callable[[Value], Value], copies: float) -> Rule:
         start = constant(primitive(name))
         call.spend(start + (seconds(name, side) - start) * matrices)
         call.allocate((rows * columns).times(8.0 * copies))
-        return result(value)
+        results = tuple(maker(shape, dtype) for maker in makers)
+        if len(results) == 1:
+            return results[0]
+        held = sum((result.bytes for result in results[1:]), results[0].bytes)
+        return Value("tuple", size=constant(len(results)), item=results[0], bytes=held, payload=results)
 
     return rule
 
 
-def _same(value: Value) -> Value:
-    return array(value.shape or (), "float64")
+def _number_per_matrix(shape: Shape, dtype: str) -> Value:
+    return array(shape[:-2], dtype) if shape[:-2] else boxed(dtype)
 
 
-def _diagonal_sized(value: Value) -> Value:
-    return array((value.shape or (ONE,))[:-1], "float64")
+_RESULTS: dict[str, Callable[[Shape, str], Value]] = {
+    "matrix": array,
+    "diagonal": lambda shape, dtype: array(shape[:-1], dtype),
+    "number": _number_per_matrix,
+}
 
 
-def _number_result(value: Value) -> Value:
-    batch = (value.shape or ())[:-2]
-    return array(batch) if batch else boxed("float64")
-
-
-def _pair(first: Callable[[Value], Value], second: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    def result(value: Value) -> Value:
-        a, b = first(value), second(value)
-        return Value("tuple", size=constant(2), item=a, bytes=a.bytes + b.bytes, payload=(a, b))
-
-    return result
-
-
-def _svd_result(value: Value) -> Value:
-    a, b = _same(value), _diagonal_sized(value)
-    return Value("tuple", size=constant(3), item=a, bytes=a.bytes + b.bytes + a.bytes, payload=(a, b, a))
-
-
-def _complex(make: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    return lambda value: array(make(value).shape or (), "complex128")
-
-
-def _solve(call: Call) -> Value:
+def solve(call: Call) -> Value:
     matrix, target = as_array(call, argument(call, 0, "a")), as_array(call, argument(call, 1, "b"))
     if matrix is None or target is None or not matrix.shape:
         return lost(call, "numpy.linalg.solve")
@@ -170,7 +156,7 @@ def _solve(call: Call) -> Value:
     return array(target.shape or ())
 
 
-def _lstsq(call: Call) -> Value:
+def lstsq(call: Call) -> Value:
     matrix = as_array(call, argument(call, 0, "a"))
     if matrix is None or len(matrix.shape or ()) < 2:
         return lost(call, "numpy.linalg.lstsq")
@@ -181,7 +167,7 @@ def _lstsq(call: Call) -> Value:
     return Value("tuple", size=constant(4), item=solution, bytes=solution.bytes, payload=(solution,))
 
 
-def _covariance(call: Call) -> Value:
+def covariance(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "m", "x"))
     if value is None or not value.shape:
         return lost(call, "numpy.matmul")
@@ -193,7 +179,7 @@ def _covariance(call: Call) -> Value:
     return array((rows, rows))
 
 
-def _fft(name: str, dtype: str, *, half: bool = False) -> Rule:
+def fourier(name: str, *, half: bool = False) -> Rule:
     def rule(call: Call) -> Value:
         value = as_array(call, argument(call, 0, "a"))
         if value is None or not value.shape:
@@ -205,40 +191,8 @@ def _fft(name: str, dtype: str, *, half: bool = False) -> Rule:
         if is_large(value):
             call.spend(size.times(each("numpy.fft") * 2))
         last = value.shape[-1].times(0.5) + ONE if half else value.shape[-1]
-        result = array((*value.shape[:-1], last), dtype)
+        result = array((*value.shape[:-1], last), "complex128")
         call.spend(moved_bytes(fresh=[result.bytes]))
         return result
 
     return rule
-
-
-_FUNCTIONS: dict[str, Rule] = {
-    **dict.fromkeys(("dot", "matmul", "inner", "vdot"), _matmul),
-    "outer": _outer,
-    "einsum": _einsum,
-    "tensordot": _tensordot,
-    **dict.fromkeys(("cov", "corrcoef"), _covariance),
-    "linalg.inv": _linalg("numpy.linalg.inv", _same, 2),
-    "linalg.pinv": _linalg("numpy.linalg.pinv", _same, 4),
-    "linalg.det": _linalg("numpy.linalg.det", _number_result, 1),
-    "linalg.slogdet": _linalg("numpy.linalg.det", _pair(_number_result, _number_result), 1),
-    "linalg.cholesky": _linalg("numpy.linalg.cholesky", _same, 1),
-    "linalg.qr": _linalg("numpy.linalg.qr", _pair(_same, _same), 2),
-    "linalg.svd": _linalg("numpy.linalg.svd", _svd_result, 6),
-    "linalg.svdvals": _linalg("numpy.linalg.svdvals", _diagonal_sized, 1),
-    "linalg.eig": _linalg("numpy.linalg.eig", _pair(_complex(_diagonal_sized), _complex(_same)), 5),
-    "linalg.eigvals": _linalg("numpy.linalg.eigvals", _complex(_diagonal_sized), 1),
-    "linalg.eigh": _linalg("numpy.linalg.eigh", _pair(_diagonal_sized, _same), 3),
-    "linalg.eigvalsh": _linalg("numpy.linalg.eigvalsh", _diagonal_sized, 1),
-    "linalg.matrix_rank": _linalg("numpy.linalg.svdvals", _number_result, 1),
-    "linalg.cond": _linalg("numpy.linalg.svdvals", _number_result, 1),
-    "linalg.solve": _solve,
-    "linalg.lstsq": _lstsq,
-    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.fft2", "fft.ifft2", "fft.fftn"), _fft("numpy.fft", "complex128")),
-    "fft.rfft": _fft("numpy.rfft", "complex128", half=True),
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-METHODS: dict[tuple[str, str], Rule] = {
-    **{("array", name): _FUNCTIONS[name] for name in ("dot",)},
-}
-OPERATORS: dict[tuple[str, str], Rule] = {("array", "@"): _matmul}

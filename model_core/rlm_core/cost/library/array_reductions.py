@@ -23,7 +23,7 @@ from .rules import Rule, argument
 from .unit_costs import each, primitive, seconds
 
 
-def _reduction(
+def reduction(
     name: str,
     dtype: str | None = None,
     *,
@@ -63,7 +63,7 @@ def _reduction(
     return rule
 
 
-def _accumulate(call: Call) -> Value:
+def accumulate(call: Call) -> Value:
     value, position = receiver(call)
     if value is None:
         return lost(call, "numpy.cumsum")
@@ -75,13 +75,14 @@ def _accumulate(call: Call) -> Value:
     return result
 
 
-def _peak_to_peak(call: Call) -> Value:
-    first = METHODS[("array", "max")](call)
-    METHODS[("array", "min")](call)
-    return first
+def peak_to_peak(call: Call) -> Value:
+    """The greatest element minus the least one."""
+    extreme = reduction("numpy.max", by_bytes=True)
+    extreme(call)
+    return extreme(call)
 
 
-def _norm(call: Call) -> Value:
+def norm(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "x"))
     if value is None:
         return lost(call, "numpy.linalg.norm")
@@ -97,7 +98,7 @@ def _norm(call: Call) -> Value:
     return array(without_axes(call, value.shape or (), axis))
 
 
-def _sorted(name: str, dtype: str | None = None, *, in_place: bool = False) -> Rule:
+def sorted_rule(name: str, dtype: str | None = None, *, in_place: bool = False) -> Rule:
     def rule(call: Call) -> Value:
         value, _ = receiver(call)
         if value is None:
@@ -118,7 +119,7 @@ def _sorted(name: str, dtype: str | None = None, *, in_place: bool = False) -> R
     return rule
 
 
-def _unique(call: Call) -> Value:
+def unique(call: Call) -> Value:
     value, _ = receiver(call, 0, "ar")
     if value is None:
         return lost(call, "numpy.unique")
@@ -141,7 +142,7 @@ def _unique(call: Call) -> Value:
     return Value("tuple", size=constant(1 + len(counts)), item=result, bytes=result.bytes, payload=(result, *others))
 
 
-def _searchsorted(call: Call) -> Value:
+def searchsorted(call: Call) -> Value:
     value, position = receiver(call)
     given = argument(call, position, "v", "x")
     wanted = as_array(call, given)
@@ -153,7 +154,7 @@ def _searchsorted(call: Call) -> Value:
     return array(wanted.shape, "int64") if wanted.shape else boxed("int64")
 
 
-def _histogram(call: Call) -> Value:
+def histogram(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "a", "x"))
     if value is None:
         return lost(call, "numpy.histogram")
@@ -164,7 +165,7 @@ def _histogram(call: Call) -> Value:
     return Value("tuple", size=constant(2), bytes=counts.bytes + edges.bytes, payload=(counts, edges))
 
 
-def _bincount(call: Call) -> Value:
+def bincount(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "x"))
     if value is None:
         return lost(call, "numpy.bincount")
@@ -172,60 +173,3 @@ def _bincount(call: Call) -> Value:
     call.spend(moved_bytes(bytes_of(value)))
     shortest = number(argument(call, 2, "minlength")) or constant(1, 100, 100)
     return array((shortest,), "int64")
-
-
-_FUNCTIONS: dict[str, Rule] = {
-    "sum": _reduction("numpy.sum", "sum", by_bytes=True),
-    "nansum": _reduction("numpy.std", "sum", temporaries=1),
-    "prod": _reduction("numpy.prod", "sum"),
-    "mean": _reduction("numpy.mean", "float", by_bytes=True),
-    "average": _reduction("numpy.mean", "float", by_bytes=True),
-    "nanmean": _reduction("numpy.std", "float", temporaries=1),
-    **dict.fromkeys(("std", "var"), _reduction("numpy.std", "float", temporaries=1)),
-    **dict.fromkeys(("max", "min", "amax", "amin", "nanmax", "nanmin"), _reduction("numpy.max", by_bytes=True)),
-    **dict.fromkeys(("argmax", "argmin"), _reduction("numpy.argmax", "int64", by_bytes=True)),
-    **dict.fromkeys(("any", "all"), _reduction("numpy.any", "bool", by_bytes=True)),
-    "count_nonzero": _reduction("numpy.any", "int64", by_bytes=True),
-    "median": _reduction("numpy.median", "float", temporaries=1),
-    **dict.fromkeys(
-        ("percentile", "quantile"), _reduction("numpy.percentile", "float", temporaries=1, axis_position=1)
-    ),
-    "ptp": _peak_to_peak,
-    **dict.fromkeys(("cumsum", "cumprod"), _accumulate),
-    "sort": _sorted("numpy.sort"),
-    "argsort": _sorted("numpy.argsort", "int64"),
-    "lexsort": _sorted("numpy.argsort", "int64"),
-    "partition": _sorted("numpy.partition"),
-    "argpartition": _sorted("numpy.partition", "int64"),
-    "unique": _unique,
-    **dict.fromkeys(("searchsorted", "digitize"), _searchsorted),
-    "histogram": _histogram,
-    "bincount": _bincount,
-    "linalg.norm": _norm,
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-METHODS: dict[tuple[str, str], Rule] = {
-    **{
-        ("array", name): _FUNCTIONS[name]
-        for name in (
-            "sum",
-            "prod",
-            "mean",
-            "std",
-            "var",
-            "max",
-            "min",
-            "argmax",
-            "argmin",
-            "any",
-            "all",
-            "cumsum",
-            "cumprod",
-            "argsort",
-            "searchsorted",
-            "ptp",
-        )
-    },
-    ("array", "sort"): _sorted("numpy.sort", in_place=True),
-    ("array", "partition"): _sorted("numpy.partition", in_place=True),
-}

@@ -31,8 +31,9 @@ from .rules import Rule, argument
 from .unit_costs import each, primitive, seconds
 
 
-def _joined(kind: str) -> Rule:
+def joined(name: str) -> Rule:
     """Arrays next to each other: ``concatenate``, ``vstack``, ``hstack``, ``stack``."""
+    kind = name.rpartition(".")[2]
 
     def rule(call: Call) -> Value:
         given = argument(call, 0, "arrays", "tup")
@@ -81,7 +82,7 @@ def _joined(kind: str) -> Rule:
     return rule
 
 
-def _repeated(name: str) -> Rule:
+def repeated(name: str) -> Rule:
     def rule(call: Call) -> Value:
         value, position = receiver(call, 0, "a", "A")
         times = argument(call, position, "reps", "repeats")
@@ -116,7 +117,7 @@ def _repeated(name: str) -> Rule:
     return rule
 
 
-def _pad(call: Call) -> Value:
+def pad(call: Call) -> Value:
     value, position = receiver(call, 0, "array")
     width = integer(argument(call, position, "pad_width"))
     if value is None or not value.shape:
@@ -127,7 +128,7 @@ def _pad(call: Call) -> Value:
     return filled(call, "numpy.ones", shape, value.dtype)
 
 
-def _reshape(call: Call) -> Value:
+def reshape(call: Call) -> Value:
     value, position = receiver(call)
     call.spend(primitive("numpy.view"))
     if value is None or value.size is None:
@@ -159,7 +160,18 @@ def _is_rest(member: int | None) -> bool:
     return member is not None and member < 0
 
 
-def _view(turn: Callable[[Shape], Shape]) -> Rule:
+_TURNS: dict[str, Callable[[Shape], Shape]] = {
+    "same": lambda shape: shape,
+    "flat": lambda shape: (count_of(shape),),
+    "reversed": lambda shape: tuple(reversed(shape)),
+    "squeezed": lambda shape: tuple(axis for axis in shape if axis.exact != 1.0),
+}
+
+
+def view(kind: str) -> Rule:
+    """A view with the axes turned: by a name of ``_TURNS``."""
+    turn = _TURNS[kind]
+
     def rule(call: Call) -> Value:
         value, _ = receiver(call, 0, "m", "a", "arr")
         call.spend(primitive("numpy.view"))
@@ -170,7 +182,7 @@ def _view(turn: Callable[[Shape], Shape]) -> Rule:
     return rule
 
 
-def _transpose(call: Call) -> Value:
+def transpose(call: Call) -> Value:
     value, position = receiver(call)
     call.spend(primitive("numpy.view"))
     if value is None or value.shape is None:
@@ -184,7 +196,7 @@ def _transpose(call: Call) -> Value:
     return array(tuple(reversed(value.shape)), value.dtype, view=True)
 
 
-def _expand_dims(call: Call) -> Value:
+def expand_dims(call: Call) -> Value:
     value, position = receiver(call)
     call.spend(primitive("numpy.view"))
     if value is None or value.shape is None:
@@ -193,12 +205,12 @@ def _expand_dims(call: Call) -> Value:
     return array((*value.shape[:axis], ONE, *value.shape[axis:]), value.dtype, view=True)
 
 
-def _flatten(call: Call) -> Value:
+def flatten(call: Call) -> Value:
     result = copied(call)
     return array((result.size,), result.dtype) if result.kind == "array" and result.size is not None else result
 
 
-def _difference(call: Call) -> Value:
+def difference(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None or not value.shape:
         return lost(call, "numpy.add")
@@ -208,12 +220,12 @@ def _difference(call: Call) -> Value:
     return array((*value.shape[:-1], last - ONE), value.dtype) if last.exact else result
 
 
-def _roll(call: Call) -> Value:
+def roll(call: Call) -> Value:
     call.spend(primitive("numpy.view") * 20)
     return copied(call)
 
 
-def _triangle(call: Call) -> Value:
+def triangle(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "m"))
     if value is None or not value.shape:
         return lost(call, "numpy.where")
@@ -221,13 +233,13 @@ def _triangle(call: Call) -> Value:
     return elementwise(call, "numpy.triangle", [value], value.dtype)
 
 
-def _trace(call: Call) -> Value:
+def trace(call: Call) -> Value:
     value, _ = receiver(call)
     call.spend(primitive("numpy.sum"))
     return boxed(value.dtype if value is not None else "float64")
 
 
-def _tolist(call: Call) -> Value:
+def tolist(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None:
         return lost(call, "numpy.tolist")
@@ -245,7 +257,7 @@ def _tolist(call: Call) -> Value:
     return result
 
 
-def _tobytes(call: Call) -> Value:
+def tobytes(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None:
         return lost(call, "numpy.copy")
@@ -255,7 +267,7 @@ def _tobytes(call: Call) -> Value:
     return Value("bytes", size=total, bytes=total + constant(33))
 
 
-def _fill(call: Call) -> Value:
+def fill(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None or value.size is None:
         return NONE
@@ -263,49 +275,6 @@ def _fill(call: Call) -> Value:
     return NONE
 
 
-def _item_of(call: Call) -> Value:
+def item_of(call: Call) -> Value:
     call.spend(primitive("numpy.item"))
     return boxed(call.receiver.dtype if call.receiver is not None else "float64")
-
-
-_FUNCTIONS: dict[str, Rule] = {
-    "concatenate": _joined("concatenate"),
-    "vstack": _joined("vstack"),
-    "hstack": _joined("hstack"),
-    "stack": _joined("stack"),
-    "column_stack": _joined("column_stack"),
-    "tile": _repeated("numpy.tile"),
-    "repeat": _repeated("numpy.repeat"),
-    "pad": _pad,
-    "reshape": _reshape,
-    "ravel": _view(lambda shape: (count_of(shape),)),
-    "transpose": _transpose,
-    "expand_dims": _expand_dims,
-    "squeeze": _view(lambda shape: tuple(axis for axis in shape if axis.exact != 1.0)),
-    **dict.fromkeys(("flip", "flipud", "fliplr"), _view(lambda shape: shape)),
-    "diff": _difference,
-    "roll": _roll,
-    **dict.fromkeys(("tril", "triu"), _triangle),
-    "trace": _trace,
-}
-FUNCTIONS: dict[str, Rule] = {f"numpy.{name}": rule for name, rule in _FUNCTIONS.items()}
-METHODS: dict[tuple[str, str], Rule] = {
-    **{
-        ("array", name): _FUNCTIONS[name]
-        for name in (
-            "repeat",
-            "reshape",
-            "ravel",
-            "transpose",
-            "squeeze",
-            "trace",
-        )
-    },
-    ("array", "flatten"): _flatten,
-    ("array", "view"): _view(lambda shape: shape),
-    ("array", "swapaxes"): _view(lambda shape: tuple(reversed(shape))),
-    ("array", "tolist"): _tolist,
-    ("array", "tobytes"): _tobytes,
-    ("array", "fill"): _fill,
-    ("array", "item"): _item_of,
-}

@@ -9,7 +9,6 @@ from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import (
     ORDERED,
-    Attribute,
     Rule,
     applied,
     argument,
@@ -49,7 +48,7 @@ def sort(call: Call, value: Value, count: Quantity) -> None:
         call.allocate(count.times(object_sizes.REFERENCE / 2))
 
 
-def _sorted(call: Call) -> Value:
+def sorted_rule(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     sort(call, value, count)
@@ -58,7 +57,7 @@ def _sorted(call: Call) -> Value:
     return replace(result, name=ORDERED)
 
 
-def _list(call: Call) -> Value:
+def list_rule(call: Call) -> Value:
     if not call.args:
         call.spend(primitive("build.list"))
         return container("list", ZERO, None)
@@ -73,7 +72,7 @@ def _list(call: Call) -> Value:
     return replace(result, name=ORDERED if value.kind == "range" or value.name == ORDERED else "", payload=positions)
 
 
-def _tuple(call: Call) -> Value:
+def tuple_rule(call: Call) -> Value:
     if not call.args:
         return literal(())
     value = call.args[0]
@@ -123,7 +122,7 @@ def hashing_cost(value: Value, count: Quantity) -> Quantity:
     return seconds("builtins.set", count)
 
 
-def _set(kind: str) -> Rule:
+def set_rule(kind: str) -> Rule:
     def rule(call: Call) -> Value:
         if not call.args:
             call.spend(primitive("build.set"))
@@ -140,7 +139,7 @@ def _set(kind: str) -> Rule:
     return rule
 
 
-def _dict(call: Call) -> Value:
+def dict_rule(call: Call) -> Value:
     size, cost = constant(len(call.keywords)), seconds("build.dict", constant(len(call.keywords)))
     item: Value | None = Value("str") if call.keywords else None
     entry: Value | None = next(iter(call.keywords.values()), None)
@@ -164,7 +163,7 @@ def _dict(call: Call) -> Value:
     return container("dict", size, item or UNKNOWN, entry=entry or UNKNOWN)
 
 
-def _len(call: Call) -> Value:
+def len_rule(call: Call) -> Value:
     call.spend(primitive("call.builtin"))
     value = argument(call, 0)
     if value.kind in ("int", "float", "none", "bool", "function", "object"):
@@ -172,26 +171,10 @@ def _len(call: Call) -> Value:
     return counted(call.length(value))
 
 
-def _fromkeys(call: Call) -> Value:
+def fromkeys(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     call.spend(hashing_cost(value, count).times(1.5))
     size = distinct(value, count)
     entry = argument(call, 1)
     return container("dict", size, value.item, fresh=makes_items(value), entry=bare(entry) if call.args[1:] else NONE)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "builtins.sorted": _sorted,
-    "builtins.list": _list,
-    "builtins.tuple": _tuple,
-    "builtins.set": _set("set"),
-    "builtins.frozenset": _set("frozenset"),
-    "builtins.dict": _dict,
-    "builtins.dict.fromkeys": _fromkeys,
-    "builtins.len": _len,
-}
-
-ATTRIBUTES: dict[tuple[str, str], Attribute] = {
-    ("builtins.dict", "fromkeys"): lambda value: Value("function", name="builtins.dict.fromkeys"),
-}

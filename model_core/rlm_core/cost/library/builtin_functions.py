@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..domain import object_sizes
-from ..domain.folding import MISSING, formatted_value, operation, rounded
-from ..domain.quantities import ONE, ZERO, constant
-from ..domain.values import NONE, UNKNOWN, Call, Value, number_of
+from ..domain.folding import MISSING, operation, rounded
+from ..domain.quantities import ZERO, constant
+from ..domain.values import UNKNOWN, Call, Value, number_of
 from .rules import (
-    BOOL,
     INT,
     SHORT,
     Rule,
     argument,
     bare,
     constants,
-    fixed,
     folded,
     integer,
     literal,
-    pair,
     real,
     text,
 )
@@ -37,8 +33,9 @@ _LAZY_ZEROS = 1 << 25  # bytes; smaller blocks are reused and written
 _MAPPED_SECONDS = 1e-5  # of a call of mmap and one of munmap
 
 
-def _same_number(cost: str, function: Callable[..., Any], kind: str = "") -> Rule:
-    """A rule of a function that hardly changes a number: ``abs``, ``round``, ``int``, ``math.floor``."""
+def same_number(cost: str, name: str) -> Rule:
+    """A rule of a function that hardly changes a number: ``abs`` and ``round``."""
+    function: Callable[..., Any] = abs if name == "builtins.abs" else rounded
 
     def rule(call: Call) -> Value:
         call.spend(primitive(cost))
@@ -46,14 +43,14 @@ def _same_number(cost: str, function: Callable[..., Any], kind: str = "") -> Rul
         if known is not None:
             return known
         value = argument(call, 0)
-        result = kind or (value.kind if value.kind in ("int", "float") else "unknown")
+        result = value.kind if value.kind in ("int", "float") else "unknown"
         held = constant(object_sizes.scalar(result)) if result != "unknown" else ZERO
         return Value(result, number=number_of(value), bytes=held)
 
     return rule
 
 
-def _int(call: Call) -> Value:
+def int_rule(call: Call) -> Value:
     value = argument(call, 0)
     if value.kind in ("str", "bytes") and not (value.known and len(call.args) == 1):
         size = value.size if value.size is not None else SHORT
@@ -70,13 +67,13 @@ def _int(call: Call) -> Value:
     return replace(value, bytes=ZERO) if value.kind == "int" else integer(number_of(value))
 
 
-def _float(call: Call) -> Value:
+def float_rule(call: Call) -> Value:
     value = argument(call, 0)
     call.spend(primitive("builtins.float.text" if value.kind == "str" else "builtins.float"))
     return folded(call, float) or real(number_of(value) if value.kind != "str" else None)
 
 
-def _str(call: Call) -> Value:
+def str_rule(call: Call) -> Value:
     if not call.args:
         return literal("")
     value = call.args[0]
@@ -119,11 +116,11 @@ def text_of(call: Call, value: Value, *, quoted: bool = False) -> Value:
     return text(SHORT)
 
 
-def _repr(call: Call) -> Value:
+def repr_rule(call: Call) -> Value:
     return text_of(call, argument(call, 0), quoted=True)
 
 
-def _blank(kind: str) -> Rule:
+def blank(kind: str) -> Rule:
     """``bytes`` and ``bytearray``: of a number, that many zeros; of a text or an iterable, its bytes."""
 
     def rule(call: Call) -> Value:
@@ -149,7 +146,7 @@ def _blank(kind: str) -> Rule:
     return rule
 
 
-def _pow(call: Call) -> Value:
+def pow_rule(call: Call) -> Value:
     if len(call.args) == 3:
         base, exponent, modulus = call.args
         bits = ZERO
@@ -179,15 +176,7 @@ def _pow(call: Call) -> Value:
     return UNKNOWN
 
 
-def _divmod(call: Call) -> Value:
-    call.spend(primitive("builtins.divmod"))
-    known = folded(call, divmod)
-    if known is not None:
-        return known
-    return pair(INT, INT)
-
-
-def _hash(call: Call) -> Value:
+def hash_rule(call: Call) -> Value:
     value = argument(call, 0)
     if value.kind in ("str", "bytes"):
         call.spend(seconds("builtins.hash.text", call.length(value)))
@@ -196,99 +185,3 @@ def _hash(call: Call) -> Value:
     else:
         call.spend(primitive("call.builtin"))
     return INT
-
-
-def _object(name: str, cost: str) -> Rule:
-    spent = primitive(cost)
-
-    def rule(call: Call) -> Value:
-        call.spend(spent)
-        return Value("object", name=name)
-
-    return rule
-
-
-def _getattr(call: Call) -> Value:
-    call.spend(primitive("builtins.getattr"))
-    return UNKNOWN
-
-
-def _code(call: Call) -> Value:
-    """``eval`` and ``exec``: what the text does is not read."""
-    call.spend(seconds("builtins.eval", call.length(argument(call, 0))))
-    call.unknown(ONE)
-    return UNKNOWN
-
-
-def _compile(call: Call) -> Value:
-    call.spend(seconds("builtins.eval", call.length(argument(call, 0))))
-    return Value("object", name="code")
-
-
-def _exception(call: Call) -> Value:
-    call.spend(primitive("builtins.exception"))
-    return Value("object", name="exception")
-
-
-def _of_digits(function: Callable[..., Any]) -> Rule:
-    def rule(call: Call) -> Value:
-        call.spend(primitive("builtins.str"))
-        return folded(call, function) or text(constant(3.0, 20.0, 8.0))
-
-    return rule
-
-
-def _format(call: Call) -> Value:
-    call.spend(primitive("builtins.format"))
-    return folded(call, formatted_value) or text(SHORT)
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "builtins.abs": _same_number("call.builtin", abs),
-    "builtins.round": _same_number("builtins.round", rounded),
-    "builtins.int": _int,
-    "builtins.float": _float,
-    "builtins.complex": fixed("builtins.float", Value("complex", bytes=constant(32))),
-    "builtins.bool": fixed("call.builtin", BOOL, bool),
-    "builtins.str": _str,
-    "builtins.repr": _repr,
-    "builtins.ascii": _repr,
-    "builtins.format": _format,
-    "builtins.bytes": _blank("bytes"),
-    "builtins.bytearray": _blank("bytearray"),
-    "builtins.memoryview": fixed("builtins.memoryview", Value("memoryview")),
-    "builtins.pow": _pow,
-    "builtins.divmod": _divmod,
-    "builtins.hash": _hash,
-    "builtins.id": fixed("builtins.id", INT),
-    "builtins.ord": fixed("call.builtin", Value("int"), ord),
-    "builtins.chr": fixed("call.builtin", Value("str", size=ONE, item=Value("str", size=ONE)), chr),
-    "builtins.hex": _of_digits(hex),
-    "builtins.oct": _of_digits(oct),
-    "builtins.bin": _of_digits(bin),
-    "builtins.isinstance": fixed("builtins.isinstance", BOOL),
-    "builtins.issubclass": fixed("builtins.isinstance", BOOL),
-    "builtins.callable": fixed("call.builtin", BOOL),
-    "builtins.getattr": _getattr,
-    "builtins.hasattr": fixed("builtins.getattr", BOOL),
-    "builtins.setattr": fixed("builtins.setattr", NONE),
-    "builtins.delattr": fixed("builtins.setattr", NONE),
-    "builtins.type": fixed("call.builtin", Value("class")),
-    "builtins.super": fixed("builtins.super", UNKNOWN),
-    "builtins.object": _object("object", "call.builtin"),
-    "builtins.property": fixed("builtins.super", UNKNOWN),
-    "builtins.staticmethod": fixed("builtins.super", UNKNOWN),
-    "builtins.classmethod": fixed("builtins.super", UNKNOWN),
-    "builtins.slice": fixed("call.builtin", Value("slice")),
-    "builtins.vars": fixed("call.builtin", Value("dict")),
-    "builtins.globals": fixed("call.builtin", Value("dict")),
-    "builtins.locals": fixed("call.builtin", Value("dict")),
-    "builtins.dir": fixed("builtins.dir", Value("list", size=constant(30.0), item=Value("str"))),
-    "builtins.eval": _code,
-    "builtins.exec": _code,
-    "builtins.compile": _compile,
-} | {
-    f"builtins.{name}": _exception
-    for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, BaseException)
-}

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..domain import object_sizes
-from ..domain.quantities import ONE, ZERO, Quantity, ceiling, constant, larger, mixed
+from ..domain.quantities import ONE, ZERO, Quantity, ceiling, constant, larger
 from ..domain.values import UNKNOWN, Call, Value, number_of
 from .rules import (
-    BOOL,
     Rule,
     applied,
     argument,
@@ -31,7 +30,7 @@ from .rules import (
 from .unit_costs import each, primitive, seconds
 
 
-def _range(call: Call) -> Value:
+def range_rule(call: Call) -> Value:
     call.spend(primitive("builtins.range"))
     if not 1 <= len(call.args) <= 3:
         return Value("range")
@@ -86,7 +85,7 @@ def _int_bytes(first: float, last: float) -> Quantity:
     return constant(width * (1 - min(shared / count, 1.0)))
 
 
-def _map(call: Call) -> Value:
+def map_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     if len(call.args) < 2:
         return lazy(ZERO, None)
@@ -98,7 +97,7 @@ def _map(call: Call) -> Value:
     return lazy(count, item, each("builtins.map"))
 
 
-def _filter(call: Call) -> Value:
+def filter_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     if len(call.args) < 2:
         return lazy(ZERO, None)
@@ -111,7 +110,7 @@ def _filter(call: Call) -> Value:
     return lazy(count * constant(0.0, 1.0, 0.5), value.item)
 
 
-def _zip(call: Call) -> Value:
+def zip_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     if not call.args:
         return lazy(ZERO, None)
@@ -122,7 +121,7 @@ def _zip(call: Call) -> Value:
     return lazy(count, pair(*(value.item or UNKNOWN for value in call.args)), each("builtins.zip"))
 
 
-def _enumerate(call: Call) -> Value:
+def enumerate_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     value = argument(call, 0, "iterable")
     count = flow(call, value)
@@ -130,7 +129,7 @@ def _enumerate(call: Call) -> Value:
     return lazy(count, pair(number, value.item or UNKNOWN), each("builtins.enumerate"))
 
 
-def _reversed(call: Call) -> Value:
+def reversed_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     value = argument(call, 0)
     if value.kind == "range":
@@ -142,7 +141,7 @@ def _reversed(call: Call) -> Value:
     return lazy(call.length(value), value.item)
 
 
-def _iter(call: Call) -> Value:
+def iter_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     value = argument(call, 0)
     if len(call.args) > 1:
@@ -151,14 +150,14 @@ def _iter(call: Call) -> Value:
     return value if value.kind == "iterator" else lazy(call.length(value), value.item)
 
 
-def _next(call: Call) -> Value:
+def next_rule(call: Call) -> Value:
     call.spend(primitive("call.builtin"))
     value = argument(call, 0)
     call.spend(value.step)
     return bare(value.item)
 
 
-def _sum(call: Call) -> Value:
+def sum_rule(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     item = value.item or UNKNOWN
@@ -180,8 +179,10 @@ def _sum(call: Call) -> Value:
     return real(number) if is_float else integer(number) if item.kind in ("int", "bool") else Value(number=number)
 
 
-def _extreme(function: Callable[..., Any]) -> Rule:
-    is_least = function is min
+def extreme(name: str) -> Rule:
+    """``min`` and ``max``."""
+    is_least = name == "builtins.min"
+    function: Callable[..., Any] = min if is_least else max
 
     def rule(call: Call) -> Value:
         key = call.keywords.get("key")
@@ -224,27 +225,3 @@ def _most(left: Quantity, right: Quantity) -> Quantity:
     if a is not None and b is not None:
         return constant(max(a[0], b[0]), max(a[2], b[2]), max(a[1], b[1]))
     return larger(left, right)
-
-
-def _any(call: Call) -> Value:
-    value = argument(call, 0)
-    count = call.consume(value)
-    call.spend(seconds("builtins.any", mixed([(0.5, ONE), (0.5, count)])))
-    return BOOL
-
-
-FUNCTIONS: dict[str, Rule] = {
-    "builtins.range": _range,
-    "builtins.map": _map,
-    "builtins.filter": _filter,
-    "builtins.zip": _zip,
-    "builtins.enumerate": _enumerate,
-    "builtins.reversed": _reversed,
-    "builtins.iter": _iter,
-    "builtins.next": _next,
-    "builtins.sum": _sum,
-    "builtins.min": _extreme(min),
-    "builtins.max": _extreme(max),
-    "builtins.any": _any,
-    "builtins.all": _any,
-}

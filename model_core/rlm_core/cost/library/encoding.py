@@ -10,15 +10,13 @@ from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
 from .rules import (
-    BOOL,
     INT,
-    Attribute,
     Rule,
     argument,
     bare,
     container,
-    fixed,
     lazy,
+    receiver,
     text,
 )
 from .unit_costs import each, primitive, seconds
@@ -28,8 +26,6 @@ _MOST_DEPTH = 6
 _PAIR, _CSV_LINE = 12.0, 30.0  # characters of a pair in an address, and of a line of a table
 _REPETITIVE = 0.1  # of the size is left after compression
 _REPEATED_SIZE = 0.003  # the same where a part is repeated very often
-# Characters that the usual JSON document has per value.
-_JSON_VALUE = 9.0
 
 
 def leaves(call: Call, value: Value, depth: int = 0) -> tuple[Quantity, Quantity]:
@@ -55,7 +51,7 @@ def leaves(call: Call, value: Value, depth: int = 0) -> tuple[Quantity, Quantity
     return ONE + count * parts, count * characters
 
 
-def _dumps(call: Call) -> Value:
+def dumps(call: Call) -> Value:
     value = argument(call, 0, "obj")
     parts, characters = leaves(call, value)
     pretty = argument(call, 99, "indent")
@@ -67,38 +63,19 @@ def _dumps(call: Call) -> Value:
     return text(size)
 
 
-def _loads(call: Call) -> Value:
-    size = call.length(argument(call, 0, "s"))
-    call.spend(seconds("json.loads", size))
-    parts = size.times(1 / _JSON_VALUE)
-    return Value("unknown", size=parts, bytes=parts.times(60.0))
-
-
-def _dump(call: Call) -> Value:
-    value = _dumps(call)
+def dump(call: Call) -> Value:
+    value = dumps(call)
     call.spend(seconds("file.write", value.size))
     return NONE
 
 
-def _load(call: Call) -> Value:
-    call.spend(primitive("json.loads"))
-    call.unknown(ONE)
-    return UNKNOWN
-
-
-def _pickled(call: Call) -> Value:
+def pickled(call: Call) -> Value:
     parts, characters = leaves(call, argument(call, 0, "obj"))
     call.spend(seconds("pickle.dumps", parts) + characters.times(each("concat.text")))
     return text(parts.times(4.0) + characters, "bytes")
 
 
-def _unpickled(call: Call) -> Value:
-    size = call.length(argument(call, 0, "data"))
-    call.spend(seconds("pickle.loads", size))
-    return Value("unknown", size=size.times(0.25), bytes=size.times(8.0))
-
-
-def _copy(call: Call) -> Value:
+def shallow_copy(call: Call) -> Value:
     value = argument(call, 0)
     call.spend(primitive("copy.copy"))
     if value.kind in ("list", "dict", "set", "deque"):
@@ -108,7 +85,7 @@ def _copy(call: Call) -> Value:
     return bare(value)
 
 
-def _deepcopy(call: Call) -> Value:
+def deep_copy(call: Call) -> Value:
     value = argument(call, 0)
     parts, _ = leaves(call, value)
     name = "copy.deepcopy.nested" if value.item is not None and value.item.kind in _CONTAINERS else "copy.deepcopy"
@@ -134,30 +111,27 @@ def _held(call: Call, value: Value, depth: int = 0) -> Quantity:
 # Hashes: an object remembers only its type, and ``update`` reads its argument.
 
 
-def _hash(name: str) -> Rule:
-    cost = f"hashlib.{name}"
+def new_hash(cost: str) -> Rule:
+    """``hashlib.sha256(data)``, by the name of the function and its unit cost."""
 
     def rule(call: Call) -> Value:
         call.spend(primitive(cost))
         if call.args:
             call.spend(call.length(call.args[0]).times(each(cost)))
-        return Value("object", name=f"hashlib.{name}", bytes=constant(80.0))
+        return Value("object", name=cost, bytes=constant(80.0))
 
     return rule
 
 
-def _hash_update(name: str) -> Rule:
-    cost = f"hashlib.{name}"
-
-    def rule(call: Call) -> Value:
-        value = argument(call, 0)
-        call.spend(constant(primitive("call.builtin")) + call.length(value).times(each(cost)))
-        return NONE
-
-    return rule
+def update_hash(call: Call) -> Value:
+    """``hash.update(data)``; those of ``hmac`` are taken for SHA-256."""
+    name = receiver(call).name
+    cost = name if name.startswith("hashlib.") else "hashlib.sha256"
+    call.spend(constant(primitive("call.builtin")) + call.length(argument(call, 0)).times(each(cost)))
+    return NONE
 
 
-def _new_hash(call: Call) -> Value:
+def named_hash(call: Call) -> Value:
     name = argument(call, 0, "name").constant
     known = name if isinstance(name, str) and name in _HASHES else "sha256"
     call.spend(primitive(f"hashlib.{known}"))
@@ -166,14 +140,7 @@ def _new_hash(call: Call) -> Value:
     return Value("object", name=f"hashlib.{known}", bytes=constant(80.0))
 
 
-def _derived(call: Call) -> Value:
-    """``pbkdf2_hmac(hash, password, salt, iterations)``."""
-    count = number_of(argument(call, 3, "iterations"))
-    call.spend(seconds("hashlib.pbkdf2_hmac", count if count is not None else constant(1.0, 1e6, 1e5)))
-    return text(constant(32.0), "bytes")
-
-
-def _scrypt(call: Call) -> Value:
+def scrypt(call: Call) -> Value:
     factors = [number_of(argument(call, 99, name)) or ONE for name in ("n", "r", "p")]
     work = factors[0] * factors[1] * factors[2]
     call.spend(seconds("hashlib.scrypt", work))
@@ -181,30 +148,11 @@ def _scrypt(call: Call) -> Value:
     return text(constant(64.0), "bytes")
 
 
-def _hmac(call: Call) -> Value:
+def keyed_hash(call: Call) -> Value:
     call.spend(primitive("hmac.new"))
     if len(call.args) > 1:
         call.spend(call.length(call.args[1]).times(each("hashlib.sha256")))
     return Value("object", name="hmac.HMAC")
-
-
-def _checksum(cost: str) -> Rule:
-    def rule(call: Call) -> Value:
-        call.spend(seconds(cost, call.length(argument(call, 0))))
-        return INT
-
-    return rule
-
-
-def converting(cost: str, low: float, high: float, kind: str = "bytes") -> Rule:
-    """A rule of a function of bytes that returns a text of ``low`` to ``high`` times their size."""
-
-    def rule(call: Call) -> Value:
-        size = call.length(argument(call, 0, "data", "s"))
-        call.spend(seconds(cost, size))
-        return text(size.times(low) if low == high else size * constant(low, high, (low * high) ** 0.5), kind)
-
-    return rule
 
 
 def _repeats(data: Value) -> bool:
@@ -215,8 +163,9 @@ def _repeats(data: Value) -> bool:
     return data.payload is REPEATED
 
 
-def _compressing(module: str) -> Rule:
+def compressing(name: str) -> Rule:
     """Compression by level: the levels cost up to several times as much."""
+    module = name.partition(".")[0]
 
     def rule(call: Call) -> Value:
         data = argument(call, 0, "data")
@@ -237,7 +186,7 @@ def _compressing(module: str) -> Rule:
 # struct and csv.
 
 
-def _pack(call: Call) -> Value:
+def packed(call: Call) -> Value:
     call.spend(constant(primitive("struct.pack")) + constant(len(call.args)).times(each("struct.pack")))
     layout = argument(call, 0).constant
     try:
@@ -247,12 +196,7 @@ def _pack(call: Call) -> Value:
     return text(constant(size), "bytes")
 
 
-def _unpack(call: Call) -> Value:
-    call.spend(primitive("struct.pack"))
-    return Value("tuple", item=INT, size=constant(1.0, 10.0, 2.0), bytes=constant(60.0))
-
-
-def _csv_reader(call: Call) -> Value:
+def csv_reader(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     if value.name == "io.StringIO":
@@ -265,10 +209,6 @@ def _csv_reader(call: Call) -> Value:
     return lazy(count, row, line.times(each("csv.reader")))
 
 
-def _csv_writer(name: str) -> Rule:
-    return fixed("csv.reader", Value("object", name=name))
-
-
 def _written(row: Value, width: Quantity) -> Quantity:
     """Seconds to write a row; formatting a float takes longer than copying text."""
     floats = 1.0 if row.item is not None and row.item.kind == "float" else 0.0
@@ -277,13 +217,13 @@ def _written(row: Value, width: Quantity) -> Quantity:
     return seconds("csv.writerow", width) + width.times(floats * primitive("csv.writerow.float"))
 
 
-def _write_row(call: Call) -> Value:
+def write_row(call: Call) -> Value:
     row = argument(call, 0)
     call.spend(_written(row, call.length(row)))
     return INT
 
 
-def _write_rows(call: Call) -> Value:
+def write_rows(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     row = value.item or UNKNOWN
@@ -291,87 +231,4 @@ def _write_rows(call: Call) -> Value:
     return NONE
 
 
-def _urlencode(call: Call) -> Value:
-    pairs = call.length(argument(call, 0, "query"))
-    call.spend(pairs.times(primitive("urllib.parse.quote")))
-    return text(pairs.times(_PAIR))
-
-
-def _address(kind: str) -> Value:
-    """The parts of an address."""
-    return Value("object", name=kind, bytes=constant(400.0))
-
-
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s")
-FUNCTIONS: dict[str, Rule] = {
-    "json.dumps": _dumps,
-    "json.loads": _loads,
-    "json.dump": _dump,
-    "json.load": _load,
-    "pickle.dumps": _pickled,
-    "pickle.loads": _unpickled,
-    "pickle.dump": _pickled,
-    "pickle.load": _load,
-    "marshal.dumps": _pickled,
-    "marshal.loads": _unpickled,
-    "copy.copy": _copy,
-    "copy.deepcopy": _deepcopy,
-    **{f"hashlib.{name}": _hash(name) for name in _HASHES},
-    "hashlib.new": _new_hash,
-    "hashlib.pbkdf2_hmac": _derived,
-    "hashlib.scrypt": _scrypt,
-    "hmac.new": _hmac,
-    "hmac.compare_digest": fixed("call.builtin", BOOL),
-    "zlib.crc32": _checksum("zlib.crc32"),
-    "zlib.adler32": _checksum("zlib.crc32"),
-    "binascii.crc32": _checksum("zlib.crc32"),
-    **{f"{name}.compress": _compressing(name) for name in ("zlib", "bz2", "lzma")},
-    "gzip.compress": _compressing("zlib"),
-    **{f"{name}.decompress": converting(f"{name}.decompress", 1.0, 20.0) for name in ("zlib", "bz2", "lzma")},
-    "gzip.decompress": converting("zlib.decompress", 1.0, 20.0),
-    "base64.b64encode": converting("base64.b64encode", 4 / 3, 4 / 3),
-    "base64.urlsafe_b64encode": converting("base64.b64encode", 4 / 3, 4 / 3),
-    "base64.standard_b64encode": converting("base64.b64encode", 4 / 3, 4 / 3),
-    "base64.b64decode": converting("base64.b64decode", 0.75, 0.75),
-    "base64.urlsafe_b64decode": converting("base64.b64decode", 0.75, 0.75),
-    "base64.b32encode": converting("base64.b32encode", 1.6, 1.6),
-    "base64.b16encode": converting("bytes.hex", 2.0, 2.0),
-    "base64.b85encode": converting("base64.b32encode", 1.25, 1.25),
-    "base64.encodebytes": converting("base64.b64encode", 1.37, 1.37),
-    "binascii.hexlify": converting("bytes.hex", 2.0, 2.0),
-    "binascii.unhexlify": converting("bytes.hex", 0.5, 0.5),
-    "urllib.parse.quote": converting("urllib.parse.quote", 1.0, 3.0, "str"),
-    "urllib.parse.quote_plus": converting("urllib.parse.quote", 1.0, 3.0, "str"),
-    "urllib.parse.unquote": converting("urllib.parse.quote", 0.33, 1.0, "str"),
-    "urllib.parse.urlparse": fixed("urllib.parse.urlparse", _address("urllib.parse.ParseResult")),
-    "urllib.parse.urlsplit": fixed("urllib.parse.urlparse", _address("urllib.parse.SplitResult")),
-    "urllib.parse.urljoin": fixed("urllib.parse.urlparse", Value("str")),
-    "urllib.parse.urlencode": _urlencode,
-    "urllib.parse.parse_qs": fixed("urllib.parse.parse_qs", Value("dict", bytes=constant(450.0))),
-    "urllib.parse.parse_qsl": fixed("urllib.parse.parse_qs", Value("list")),
-    "struct.pack": _pack,
-    "struct.unpack": _unpack,
-    "struct.unpack_from": _unpack,
-    "struct.pack_into": _pack,
-    "struct.calcsize": fixed("call.builtin", INT),
-    "struct.Struct": fixed("object.init", Value("object", name="struct.Struct")),
-    "csv.reader": _csv_reader,
-    "csv.DictReader": _csv_reader,
-    "csv.writer": _csv_writer("csv.writer()"),
-    "csv.DictWriter": _csv_writer("csv.writer()"),
-}
-_DIGESTS = tuple(f"hashlib.{name}" for name in _HASHES)
-METHODS: dict[tuple[str, str], Rule] = {
-    **{(f"hashlib.{name}", "update"): _hash_update(name) for name in _HASHES},
-    **{(name, "digest"): fixed("hashlib.digest", text(constant(32.0), "bytes")) for name in (*_DIGESTS, "hmac.HMAC")},
-    **{(name, "hexdigest"): fixed("hashlib.digest", text(constant(64.0))) for name in (*_DIGESTS, "hmac.HMAC")},
-    **{(name, "copy"): fixed("hashlib.digest", Value("object", name=name)) for name in _DIGESTS},
-    ("hmac.HMAC", "update"): _hash_update("sha256"),
-    ("struct.Struct", "pack"): _pack,
-    ("struct.Struct", "unpack"): _unpack,
-    ("struct.Struct", "unpack_from"): _unpack,
-    ("csv.writer()", "writerow"): _write_row,
-    ("csv.writer()", "writerows"): _write_rows,
-    ("csv.writer()", "writeheader"): fixed("csv.reader", NONE),
-}
-ATTRIBUTES: dict[tuple[str, str], Attribute] = {}

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import replace
-from functools import partial
 
 from ..domain.combinatorics import Choice, ways_to_choose
-from ..domain.folding import BINARY, operation
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
-from ..domain.values import NONE, STARRED, UNKNOWN, Call, Value, number_of
+from ..domain.values import STARRED, UNKNOWN, Call, Value, number_of
 from .rules import (
-    BOOL,
     COUNTING,
     ENDLESS,
-    Attribute,
     Rule,
     applied,
     argument,
@@ -23,7 +18,6 @@ from .rules import (
     container,
     exact_number,
     fewest,
-    fixed,
     flow,
     integer,
     is_endless,
@@ -43,7 +37,7 @@ def _adaptor(call: Call) -> None:
     call.spend(primitive("builtins.map"))
 
 
-def _counting(call: Call) -> Value:
+def counting(call: Call) -> Value:
     _adaptor(call)
     counter = lazy(ENDLESS, integer(), primitive("loop.range"))
     first, by = argument(call, 0, "start"), argument(call, 1, "step")
@@ -54,21 +48,21 @@ def _counting(call: Call) -> Value:
     return replace(counter, name=COUNTING, payload=(start, step, math.inf))
 
 
-def _repeat(call: Call) -> Value:
+def repeat(call: Call) -> Value:
     _adaptor(call)
     times = argument(call, 1, "times")
     size = ENDLESS if times is UNKNOWN else number_of(times) or call.length(times)
     return lazy(size, bare(argument(call, 0)), each("itertools.chain"))
 
 
-def _cycle(call: Call) -> Value:
+def cycle(call: Call) -> Value:
     _adaptor(call)
     value = argument(call, 0)
     flow(call, value)
     return lazy(ENDLESS, bare(value.item), each("itertools.chain"))
 
 
-def _chain(call: Call) -> Value:
+def chain(call: Call) -> Value:
     _adaptor(call)
     size = ZERO
     for value in call.args:
@@ -80,7 +74,7 @@ def _chain(call: Call) -> Value:
     return lazy(size, passed(call.args[0]) if call.args else None, each("itertools.chain"))
 
 
-def _from_iterable(call: Call) -> Value:
+def from_iterable(call: Call) -> Value:
     _adaptor(call)
     value = argument(call, 0)
     inner = value.item or UNKNOWN
@@ -88,7 +82,7 @@ def _from_iterable(call: Call) -> Value:
     return lazy(size, inner.item, each("itertools.chain"))
 
 
-def _islice(call: Call) -> Value:
+def islice(call: Call) -> Value:
     _adaptor(call)
     value = argument(call, 0)
     whole = call.length(value)
@@ -113,7 +107,7 @@ def _islice(call: Call) -> Value:
     return lazy(part, passed(value), each("itertools.chain"))
 
 
-def _while(call: Call) -> Value:
+def take_while(call: Call) -> Value:
     _adaptor(call)
     function, value = argument(call, 0), argument(call, 1)
     count = call.length(value)
@@ -133,7 +127,7 @@ def _pool(call: Call, value: Value) -> None:
         call.allocate(container("tuple", count, value.item, fresh=makes_items(value)).bytes)
 
 
-def _product(call: Call) -> Value:
+def product(call: Call) -> Value:
     _adaptor(call)
     size = ONE
     for value in call.args[:_MOST_FACTORS]:
@@ -163,7 +157,7 @@ def _product(call: Call) -> Value:
     return lazy(size, item, each("itertools.product"))
 
 
-def _chosen(kind: Choice) -> Rule:
+def chosen(kind: Choice) -> Rule:
     """``permutations`` and ``combinations``: their number, by the formulas of combinatorics."""
 
     def rule(call: Call) -> Value:
@@ -201,7 +195,7 @@ def _is_whole(wanted: Value) -> bool:
     return wanted is UNKNOWN or wanted.kind == "none"
 
 
-def _accumulate(call: Call) -> Value:
+def accumulate(call: Call) -> Value:
     _adaptor(call)
     value, function = argument(call, 0), argument(call, 1, "func")
     count = flow(call, value)
@@ -212,7 +206,7 @@ def _accumulate(call: Call) -> Value:
     return lazy(count, replace(item, constant=UNKNOWN.constant, number=None), each("itertools.accumulate"))
 
 
-def _starmap(call: Call) -> Value:
+def starmap(call: Call) -> Value:
     _adaptor(call)
     function, value = argument(call, 0), argument(call, 1)
     count = flow(call, value)
@@ -220,7 +214,7 @@ def _starmap(call: Call) -> Value:
     return lazy(count, applied(call, function, count, *parts), each("builtins.map"))
 
 
-def _groupby(call: Call) -> Value:
+def groupby(call: Call) -> Value:
     _adaptor(call)
     value, key = argument(call, 0), argument(call, 1, "key")
     count = flow(call, value)
@@ -234,13 +228,13 @@ def _groupby(call: Call) -> Value:
     return lazy(groups, pair(result, lazy(constant(1.0, 10.0, 3.0), bare(value.item))))
 
 
-def _pairwise(call: Call) -> Value:
+def pairwise(call: Call) -> Value:
     _adaptor(call)
     value = argument(call, 0)
     return lazy(flow(call, value), pair(bare(value.item), bare(value.item)), each("builtins.zip"))
 
 
-def _batched(call: Call) -> Value:
+def batched(call: Call) -> Value:
     _adaptor(call)
     value, size = argument(call, 0), exact_number(argument(call, 1, "n")) or 1.0
     count = flow(call, value)
@@ -248,7 +242,7 @@ def _batched(call: Call) -> Value:
     return lazy(count.times(1 / max(size, 1.0)), item, each("itertools.chain") * size)
 
 
-def _longest(call: Call) -> Value:
+def longest(call: Call) -> Value:
     _adaptor(call)
     counts = [flow(call, value) for value in call.args]
     size = ZERO
@@ -258,14 +252,14 @@ def _longest(call: Call) -> Value:
     return lazy(size, pair(*(value.item or UNKNOWN for value in call.args)), each("builtins.zip"))
 
 
-def _tee(call: Call) -> Value:
+def tee(call: Call) -> Value:
     _adaptor(call)
     value = argument(call, 0)
     inner = lazy(flow(call, value), bare(value.item), each("itertools.chain"))
     return Value("tuple", size=constant(2.0), item=inner, payload=(inner, inner))
 
 
-def _compress(call: Call) -> Value:
+def compress(call: Call) -> Value:
     _adaptor(call)
     value, selectors = argument(call, 0), argument(call, 1)
     count = fewest(flow(call, value), flow(call, selectors))
@@ -275,7 +269,7 @@ def _compress(call: Call) -> Value:
 # functools.
 
 
-def _reduce(call: Call) -> Value:
+def reduce(call: Call) -> Value:
     function, value = argument(call, 0), argument(call, 1)
     count = call.consume(value)
     item = bare(value.item)
@@ -284,12 +278,12 @@ def _reduce(call: Call) -> Value:
     return applied(call, function, count, start, item)
 
 
-def _partial(call: Call) -> Value:
+def partial(call: Call) -> Value:
     call.spend(primitive("functools.partial"))
     return call.args[0] if call.args and call.args[0].kind == "function" else Value("object", name="functools.partial")
 
 
-def _same(cost: str) -> Rule:
+def decorator(cost: str) -> Rule:
     """A decorator: what it returns costs about what it gets."""
 
     def rule(call: Call) -> Value:
@@ -301,79 +295,6 @@ def _same(cost: str) -> Rule:
     return rule
 
 
-def _operator(name: str) -> Rule:
-    function = getattr(operator, name)
-    op = next((kind for kind, computes in BINARY.items() if computes is function), None)
-    return fixed("call.builtin", UNKNOWN, function if op is None else partial(operation, op))
-
-
-def _getter(call: Call) -> Value:
+def getter(call: Call) -> Value:
     call.spend(primitive("operator.itemgetter"))
     return Value("function", name="operator.itemgetter()", payload=call.args)
-
-
-def _get_item(call: Call) -> Value:
-    call.spend(primitive("operator.getter"))
-    return bare(argument(call, 0).item)
-
-
-_OPERATORS = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "neg", "pos", "abs", "not_", "and_", "or_", "xor", "lshift",
-    "rshift",
-    "lt", "le", "eq", "ne", "ge", "gt", "is_", "is_not", "truth", "index",
-)  # fmt: skip
-FUNCTIONS: dict[str, Rule] = {
-    "itertools.count": _counting,
-    "itertools.cycle": _cycle,
-    "itertools.repeat": _repeat,
-    "itertools.chain": _chain,
-    "itertools.chain.from_iterable": _from_iterable,
-    "itertools.islice": _islice,
-    "itertools.takewhile": _while,
-    "itertools.dropwhile": _while,
-    "itertools.filterfalse": _while,
-    "itertools.compress": _compress,
-    "itertools.product": _product,
-    "itertools.permutations": _chosen("permutations"),
-    "itertools.combinations": _chosen("combinations"),
-    "itertools.combinations_with_replacement": _chosen("repeated"),
-    "itertools.accumulate": _accumulate,
-    "itertools.starmap": _starmap,
-    "itertools.groupby": _groupby,
-    "itertools.pairwise": _pairwise,
-    "itertools.batched": _batched,
-    "itertools.zip_longest": _longest,
-    "itertools.tee": _tee,
-    "functools.reduce": _reduce,
-    "functools.partial": _partial,
-    "functools.partialmethod": _partial,
-    "functools.lru_cache": _same("functools.lru_cache"),
-    "functools.cache": _same("functools.lru_cache"),
-    "functools.cached_property": _same("functools.lru_cache"),
-    "functools.wraps": _same("functools.wraps"),
-    "functools.wraps()": _same("functools.wraps"),
-    "functools.update_wrapper": _same("functools.wraps"),
-    "functools.total_ordering": _same("functools.wraps"),
-    "functools.singledispatch": _same("functools.lru_cache"),
-    "functools.cmp_to_key": _same("functools.partial"),
-    **{f"operator.{name}": _operator(name) for name in _OPERATORS},
-    "operator.contains": fixed("call.builtin", BOOL),
-    "operator.getitem": _get_item,
-    "operator.setitem": fixed("call.builtin", NONE),
-    "operator.itemgetter": _getter,
-    "operator.attrgetter": _getter,
-    "operator.methodcaller": _getter,
-    "operator.itemgetter()": _get_item,
-    "contextlib.suppress": fixed("contextlib.suppress", Value("object", name="contextlib.suppress")),
-    "contextlib.nullcontext": fixed("contextlib.suppress", Value("object", name="contextlib.nullcontext")),
-    "contextlib.ExitStack": fixed("contextlib.suppress", Value("object", name="contextlib.ExitStack")),
-    "contextlib.closing": fixed("contextlib.suppress", Value("object", name="contextlib.closing")),
-    "contextlib.redirect_stdout": fixed("contextlib.suppress", Value("object", name="contextlib.redirect_stdout")),
-    "contextlib.contextmanager": _same("functools.wraps"),
-    "contextlib.asynccontextmanager": _same("functools.wraps"),
-}
-METHODS: dict[tuple[str, str], Rule] = {
-    ("functools.lru_cache", "cache_clear"): fixed("call.builtin", NONE),
-    ("contextlib.ExitStack", "enter_context"): fixed("with"),
-}
-ATTRIBUTES: dict[tuple[str, str], Attribute] = {}

@@ -111,6 +111,11 @@ def text(size: Quantity, kind: str = "str") -> Value:
     return Value(kind, size=size, item=item, bytes=object_sizes.container(kind, size))
 
 
+def text_kind(value: Value) -> str:
+    """The kind of a text like this one."""
+    return value.kind if value.kind in ("str", "bytes", "bytearray") else "str"
+
+
 def bare(value: Value | None) -> Value:
     """A value without its memory: something else holds it."""
     if value is None:
@@ -237,54 +242,6 @@ def folded(call: Call, function: Callable[..., Any], values: Sequence[Value] | N
         return None
     value = literal(result) if isinstance(result, int) or is_small(result) else UNKNOWN
     return value if value.kind != "unknown" else None
-
-
-def fixed(cost: str, result: Value = UNKNOWN, function: Callable[..., Any] | None = None) -> Rule:
-    """A rule of a call with a fixed cost; ``function`` folds it where the arguments are known."""
-    spent = seconds(cost)
-
-    def rule(call: Call) -> Value:
-        call.spend(spent)
-        if function is not None:
-            literal_result = folded(call, function, None if bound(call) is None else [receiver(call), *call.args])
-            if literal_result is not None:
-                return literal_result
-        return result
-
-    return rule
-
-
-def scanning(
-    cost: str, result: Value | Callable[[Quantity], Value] = UNKNOWN, *, position: int = 0, names: Sequence[str] = ()
-) -> Rule:
-    """A rule of a function that reads one argument, item by item or byte by byte."""
-
-    def rule(call: Call) -> Value:
-        count = call.consume(argument(call, position, *names))
-        call.spend(seconds(cost, count))
-        return result(count) if callable(result) else result
-
-    return rule
-
-
-def reading(
-    cost: str,
-    result: Value | Callable[[Quantity], Value] = UNKNOWN,
-    function: Callable[..., Any] | None = None,
-) -> Rule:
-    """A rule of a method that reads its receiver; ``function`` folds it where all is known."""
-
-    def rule(call: Call) -> Value:
-        value = receiver(call)
-        count = call.length(value)
-        call.spend(seconds(cost, count))
-        if function is not None:
-            literal_result = folded(call, function, [value, *arguments(call)])
-            if literal_result is not None:
-                return literal_result
-        return result(count) if callable(result) else result
-
-    return rule
 
 
 def applied(call: Call, function: Value, times: Quantity, *args: Value) -> Value:

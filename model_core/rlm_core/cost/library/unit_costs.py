@@ -1,19 +1,20 @@
 """What the primitives and library functions of Python cost: a name and a count -> seconds on the reference machine.
 
-The table in ``unit_costs.json`` is measured by ``python -m tools.unit_costs``. A cost is ``fixed + each * law(count)``
-seconds with CPython 3.12: the geometric mean of a processor of AMD and one of Intel, at the scale of the former.
+The statements ``cost`` of the tables say them, and ``python -m tools.unit_costs`` measures them. A cost is ``fixed +
+each * law(count)`` seconds with CPython 3.12: the geometric mean of a processor of AMD and one of Intel, at the scale
+of the former.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from ..domain.quantities import ONE, Quantity, constant
+from .statements import Statement, read_tables
 
-TABLE = Path(__file__).with_name("unit_costs.json")
+_COST = re.compile(r"cost (\S+) = (\S+)(?: \+ (\S+) \* ([^|]+?))?(?: \||$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,36 @@ def growth(law: str) -> tuple[float, int]:
     return (1.0, logs) if law == "n log n" else (degree, logs)
 
 
+def stated(statement: Statement) -> tuple[str, float, float, str]:
+    """The name, the fixed part, the part per item, and the law (``1`` for a fixed cost) that a statement says.
+
+    Raises:
+        TableError: it is not a cost.
+    """
+    found = _COST.match(statement.text)
+    if found is None:
+        raise statement.error("not a cost")
+    name, fixed, each_, law_ = found.groups()
+    try:
+        return name, float(fixed), float(each_ or 0.0), law_ or "1"
+    except ValueError:
+        raise statement.error("a cost is not a number") from None
+
+
 @cache
 def table() -> dict[str, UnitCost]:
-    """All unit costs by name."""
-    costs = json.loads(TABLE.read_text(encoding="utf-8"))["costs"]
-    return {name: UnitCost(cost["fixed"], cost["each"], *growth(cost["law"])) for name, cost in costs.items()}
+    """All unit costs by name.
+
+    Raises:
+        TableError: a statement is not a cost, or a name has two.
+    """
+    costs: dict[str, UnitCost] = {}
+    for statement in read_tables()["cost"]:
+        name, fixed, each_, law_ = stated(statement)
+        if name in costs:
+            raise statement.error(f"{name} has a cost already")
+        costs[name] = UnitCost(fixed, each_, *growth(law_ if law_ != "1" else "n"))
+    return costs
 
 
 def primitive(name: str) -> float:

@@ -11,35 +11,13 @@ from hypothesis import strategies as st
 from rlm_core.cost import library
 from rlm_core.cost.domain.quantities import constant, of_size
 from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
-from rlm_core.cost.library import (
-    builtin_collections,
-    builtin_functions,
-    builtin_iterators,
-    containers,
-    encoding,
-    iteration,
-    numeric,
-    system,
-    texts,
-    unit_costs,
-)
+from rlm_core.cost.library import unit_costs
 from rlm_core.cost.library.rules import ENDLESS, literal
 
 from .calls import RecordingCall, sized
 
-MODULES = (
-    builtin_collections,
-    builtin_functions,
-    builtin_iterators,
-    containers,
-    encoding,
-    iteration,
-    numeric,
-    system,
-    texts,
-)
-FUNCTIONS = sorted(name for module in MODULES for name in module.FUNCTIONS)
-METHODS = sorted(key for module in MODULES for key in getattr(module, "METHODS", ()))
+FUNCTIONS = sorted(library.ENTRIES.functions)
+METHODS = sorted(library.ENTRIES.methods)
 
 SAMPLES = (
     UNKNOWN,
