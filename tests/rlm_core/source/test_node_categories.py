@@ -42,19 +42,14 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("category", "node_type"), [(name, kind) for name, kinds in CATEGORIES.items() for kind in kinds]
-)
-def test_a_node_type_has_the_category_that_its_name_says(category: str, node_type: str) -> None:
-    assert node_category(node_type) == category
+def test_a_node_type_has_the_category_that_its_name_says() -> None:
+    expected = {kind: name for name, kinds in CATEGORIES.items() for kind in kinds}
+    assert {kind: node_category(kind) for kind in expected} == expected
 
 
-@pytest.mark.parametrize(
-    "node_type",
-    ["identifier", "block", "module", "comment", "(", "+", "", "parameters", "type", "argument_list", "pair"],
-)
-def test_names_punctuation_and_lists_are_not_counted(node_type: str) -> None:
-    assert node_category(node_type) is None
+def test_names_punctuation_and_lists_are_not_counted() -> None:
+    kinds = ("identifier", "block", "module", "comment", "(", "+", "", "parameters", "type", "argument_list", "pair")
+    assert {kind: node_category(kind) for kind in kinds} == dict.fromkeys(kinds)
 
 
 def categories(text: str, language: str) -> set[str]:

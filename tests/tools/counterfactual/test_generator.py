@@ -31,9 +31,9 @@ def test_families_take_turns_and_no_text_comes_twice(groups: list[Group]) -> Non
     assert len({group.family for group in groups}) == len({group.base.text for group in groups}) == len(groups)
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_template_expands_to_python_with_nothing_left_of_the_template(family: str) -> None:
-    for seed in range(4):
+@pytest.mark.parametrize("seed", range(4))
+def test_every_template_expands_to_python_with_nothing_left_of_the_template(seed: int) -> None:
+    for family in sorted(FAMILIES):
         expansion = Expansion(FAMILIES[family], DOMAINS["order"], seeded(family, seed))
         body = "\n".join(f"    {line}" for line in expansion.lines)
         tree = ast.parse(f"def work():\n{body}\n")
@@ -159,10 +159,10 @@ def test_an_edit_does_what_its_kind_says(kind: str) -> None:
         assert run(after) == run(before)
 
 
-@pytest.mark.parametrize("kind", sorted(set(BEFORE) - {"copy-argument", "rename-local"}))
-def test_an_edit_without_a_place_is_none(kind: str) -> None:
+def test_an_edit_without_a_place_is_none() -> None:
     nothing = Program("work", "", "def work(xs):\n    return xs\n", (), (), ())
-    assert edited(nothing, kind, seeded(kind), double=False) is None
+    kinds = sorted(set(BEFORE) - {"copy-argument", "rename-local"})
+    assert {kind for kind in kinds if edited(nothing, kind, seeded(kind), double=False) is not None} == set()
 
 
 def test_quotes_change_only_where_no_escape_is_needed() -> None:
