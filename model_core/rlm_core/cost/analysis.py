@@ -19,7 +19,7 @@ from .domain.dispatch import execute
 from .domain.frames import Frame
 from .domain.meter import Meter, PendingCause, PendingWait
 from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree
-from .domain.syntax import parse, parsed_function
+from .domain.syntax import parse
 from .domain.values import Value
 from .evaluate.function_bodies import bind_defaults, read_function
 from .evaluate.parameters import assumed
@@ -76,7 +76,7 @@ def cost_of(context: Context, text: str, qualname: str = "") -> Meter | None:
         TooComplex: more syntax nodes than the budget of the context.
     """
     tree = None if qualname else parse(text)
-    node = parsed_function(text) if qualname or _is_function(tree) else None
+    node = context.function(text) if qualname or _is_function(tree) else None
     if node is not None and not isinstance(node, ast.Lambda):
         return _function(context, node, qualname)
     tree = tree or parse(text)
@@ -84,7 +84,7 @@ def cost_of(context: Context, text: str, qualname: str = "") -> Meter | None:
 
 
 def _is_function(tree: ast.Module | None) -> bool:
-    """Whether a text is one function and nothing else."""
+    """Return whether a text is one function and nothing else."""
     return (
         tree is not None and len(tree.body) == 1 and isinstance(tree.body[0], (ast.FunctionDef, ast.AsyncFunctionDef))
     )

@@ -138,7 +138,7 @@ def _value(value: ast.expr, target: ast.expr) -> Origin | list[Origin]:
 
 
 def _origin(node: ast.expr) -> Origin:
-    """What a value comes from: a name with its attributes and items, or :data:`_READ`; None where it is not one."""
+    """Return the origin of a value: a name with attributes and items, or :data:`_READ`; None where it is neither."""
     match node:
         case ast.Name():
             return node.id
@@ -179,7 +179,7 @@ def _result(call: ast.Call) -> Origin:
 
 
 def _items(iterable: ast.expr) -> Origin | list[Origin]:
-    """What the items of an iterable come from; part by part where they are tuples with a known meaning."""
+    """Return the origin of the items of an iterable; part by part where they are tuples with a known meaning."""
     if isinstance(iterable, ast.Call):
         name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
         if name == "enumerate" and iterable.args:

@@ -1,4 +1,4 @@
-"""What the names of a unit mean outside it: imports, constants and functions of its file and package.
+"""Scopes: the meaning of names outside a unit, from the imports, constants and functions of its file and package.
 
 Input: the index of the unit's module and the call graph over its package. The analysis looks names up here that the
 unit does not bind.
@@ -29,7 +29,7 @@ class Scope(Protocol):
     """Where names of a unit are looked up."""
 
     def home(self) -> object:
-        """What is one object for all scopes of a file."""
+        """Return what is one object for all scopes of a file."""
 
     def imported(self, name: str) -> str | None:
         """The dotted name that an import binds to ``name``."""
@@ -47,7 +47,7 @@ class Scope(Protocol):
         """
 
     def is_class(self, name: str) -> bool:
-        """Whether a name of the module is a class."""
+        """Return whether a name of the module is a class."""
 
     def class_text(self, name: str) -> str | None:
         """The text of a class of the module without its methods; None where it is not known."""
@@ -134,7 +134,7 @@ class ModuleScope:
         return Definition(unit.qualname, unit.text, scope, "." in unit.qualname)
 
     def is_class(self, name: str) -> bool:
-        """Whether a name of the file is a class."""
+        """Return whether a name of the file is a class."""
         return name in self.index.bases
 
     def class_text(self, name: str) -> str | None:

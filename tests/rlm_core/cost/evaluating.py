@@ -30,5 +30,5 @@ def evaluated(text: str, **names: Value) -> Value:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two constants are equal, and of one type."""
+    """Return whether two constants are equal, and of one type."""
     return type(left) is type(right) and (left == right or left != left)

@@ -35,7 +35,7 @@ class Amortised:
 
 
 def amortised_trips(inner: ast.While, outer: LoopNode) -> Amortised | None:
-    """What bounds all runs of ``inner`` in ``outer`` together; None where nothing does."""
+    """Return what bounds all runs of ``inner`` in ``outer`` together; None where nothing does."""
     names = {part.id for part in ast.walk(inner.test) if isinstance(part, ast.Name)}
     around = list(_around(inner, outer))
     block = BlockSyntax(inner.body)
@@ -114,7 +114,7 @@ def _indices(inner: ast.While) -> set[str]:
 
 
 def _moves_on(node: ast.AST, name: str, sign: str) -> bool:
-    """Whether a node leaves a counter alone or moves it in the same direction."""
+    """Return whether a node leaves a counter alone or moves it in the same direction."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
         update = read_update(node.op, node.value)
         return update is not None and update[0] == sign

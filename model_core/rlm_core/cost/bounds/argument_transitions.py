@@ -57,7 +57,7 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
 
 
 def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
-    """Whether the text fixes an argument that the other recursive calls make smaller."""
+    """Return whether the text fixes an argument that the other recursive calls make smaller."""
     return any(
         value.number is not None and value.number.exact is not None and step.given.get(name) in start
         for name, value in step.arguments.items()
@@ -65,7 +65,7 @@ def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
 
 
 def passes_another(step: Recursive) -> bool:
-    """Whether a recursive call gets another object than its own, such as a child of a node."""
+    """Return whether a recursive call gets another object than its own, such as a child of a node."""
     own = step.given.values()
     return not step.tries and any(
         value.kind == "unknown" and value.number is None and value.name not in ("", *own)
@@ -74,7 +74,7 @@ def passes_another(step: Recursive) -> bool:
 
 
 def repeats_on_others(step: Recursive) -> bool:
-    """Whether loops around a call run over what it does not pass on as it is: mostly the parts of an object.
+    """Return whether loops around a call run over what it does not pass on as it is: mostly the parts of an object.
 
     Each call then gets a part, such as a child of a node, and all together no more than there are.
     """
@@ -97,7 +97,7 @@ def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:
 
 
 def falls(step: Recursive, symbol: str) -> bool:
-    """Whether a call passes on what is left of a symbol after something else: ``rest - cost``."""
+    """Return whether a call passes on what is left of a symbol after something else: ``rest - cost``."""
     key = (((symbol, LINEAR), 1.0),)
     for value in step.arguments.values():
         amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
@@ -109,7 +109,7 @@ def falls(step: Recursive, symbol: str) -> bool:
 
 
 def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
-    """Whether an argument is a symbol with something added."""
+    """Return whether an argument is a symbol with something added."""
     amount = value.size if value.size is not None else value.number
     return amount is not None and any(
         (((symbol, LINEAR), 1.0),) in amount.terms and amount.terms.get((), (0.0, 0.0, 0.0))[1] > 0 for symbol in start
@@ -117,7 +117,7 @@ def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
 
 
 def narrows(step: Recursive, start: Mapping[str, Quantity]) -> bool:
-    """Whether the next level begins after the item that this one took: an argument is between a symbol and its end."""
+    """Return whether the next level begins after the item that this one took: between a symbol and its end."""
     numbers = [value.number for value in step.arguments.values() if value.number is not None]
     keys = [(((symbol, LINEAR), 1.0),) for symbol in start]
     return any(0 < number.terms[key][1] < 0.99 for number in numbers for key in keys if key in number.terms)
@@ -142,7 +142,7 @@ def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> st
 
 
 def _has(step: Recursive, symbol: str) -> bool:
-    """Whether a recursive call passes on a symbol with something added or taken away."""
+    """Return whether a recursive call passes on a symbol with something added or taken away."""
     key = (((symbol, LINEAR), 1.0),)
     return any(
         amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01
@@ -152,7 +152,7 @@ def _has(step: Recursive, symbol: str) -> bool:
 
 
 def _is_symbol(value: Value, symbol: str) -> bool:
-    """Whether a number is a symbol as it is."""
+    """Return whether a number is a symbol as it is."""
     number = value.number
     if number is None:
         return value.kind == "unknown" and value.name == symbol

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..domain.folding import COMPARE
 from ..domain.quantities import Range, is_whole
 
 _MOST_SIMULATED = 2000
@@ -23,10 +23,6 @@ NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }  # fmt: skip
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq,
-}  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
 }  # fmt: skip
 
 
@@ -40,7 +36,7 @@ class Counter:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all its values are whole numbers that a float holds exactly."""
+        """Return whether all its values are whole numbers that a float holds exactly."""
         return self.sign != "/" and is_whole(self.start) and is_whole(self.amount) and abs(self.start) < _MOST_INTEGER
 
     def moved(self) -> Counter:
@@ -62,7 +58,7 @@ class Counter:
 
     def first(self, op: type[ast.cmpop], bound: float) -> Range | None:
         """The number of trips before the first one with ``value op bound``; None where that takes too long to say."""
-        if op not in _COMPARE or not all(map(math.isfinite, (self.start, self.amount, bound))):
+        if op not in NEGATED or not all(map(math.isfinite, (self.start, self.amount, bound))):
             return None
         if self.sign in "+-":
             step = self.amount if self.sign == "+" else -self.amount
@@ -72,7 +68,7 @@ class Counter:
             if trips >= _MOST_SIMULATED:
                 # Rounded sums of fractions may be one trip off.
                 return trips - 1, trips, trips + 1
-        return self._simulated(_COMPARE[op], bound)
+        return self._simulated(COMPARE[op], bound)
 
     def _simulated(self, compare: Callable[[float, float], bool], bound: float) -> Range | None:
         value = self.start
@@ -109,7 +105,7 @@ def _crossing(op: type[ast.cmpop], start: float, step: float, bound: float) -> f
     """The smallest k of at least 0 with ``start + step * k op bound``; infinite if there is none."""
     if op in (ast.Lt, ast.LtE):
         op, start, step, bound = FLIPPED[op], -start, -step, -bound
-    if _COMPARE[op](start, bound):
+    if COMPARE[op](start, bound):
         return 0.0
     if op is ast.NotEq:
         return 1.0 if step else math.inf

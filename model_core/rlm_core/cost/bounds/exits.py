@@ -163,7 +163,7 @@ def first_iteration(
 
 
 def is_unchanged(context: Context, node: LoopNode, expression: ast.expr, but: str = "") -> bool:
-    """Whether a loop does not change what an expression reads."""
+    """Return whether a loop does not change what an expression reads."""
     assigned = context.block(node).assigned
     return not any(
         isinstance(inner, ast.Name) and inner.id in assigned and inner.id != but for inner in ast.walk(expression)
@@ -192,7 +192,7 @@ def counter_of(context: Context, node: ast.While, name: str) -> tuple[tuple[Coun
 
 
 def _may_leave(block: BlockSyntax) -> bool:
-    """Whether a statement in a loop may end it before its time; errors are not expected."""
+    """Return whether a statement in a loop may end it before its time; errors are not expected."""
     return block.breaks or block.returns
 
 
@@ -237,5 +237,5 @@ def squared(side: ast.expr) -> str | None:
 
 
 def ends_inside(block: BlockSyntax) -> bool:
-    """Whether a loop without end may be left."""
+    """Return whether a loop without end may be left."""
     return block.breaks or block.returns or block.raises or block.leaves_program

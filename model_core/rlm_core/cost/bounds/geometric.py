@@ -19,7 +19,7 @@ def scaling(body: Sequence[ast.stmt], name: str) -> Scaling | None:
 
 
 def _assigned(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """What each name is assigned, wherever in the statements."""
+    """Return what each name is assigned, wherever in the statements."""
     given: dict[str, list[ast.expr]] = {}
     for statement in body:
         for node in ast.walk(statement):
@@ -40,7 +40,7 @@ def _note(target: ast.expr, value: ast.expr, given: dict[str, list[ast.expr]]) -
 
 
 def _resolved(value: ast.expr, given: Mapping[str, Sequence[ast.expr]], name: str) -> ast.expr:
-    """What a name that is assigned stands for: the first value of the name that it is given."""
+    """Resolve a name that is assigned: the first value of the name that it is given."""
     for _ in range(_MOST_STEPS):
         if not isinstance(value, ast.Name) or value.id == name or not given.get(value.id):
             break
@@ -68,7 +68,7 @@ def _scales(value: ast.expr, name: str) -> Scaling | None:
 
 
 def _is_about(node: ast.expr, name: str) -> bool:
-    """Whether an expression is the name, give or take a number."""
+    """Return whether an expression is the name, give or take a number."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)) and isinstance(node.right, ast.Constant):
         node = node.left
     return isinstance(node, ast.Name) and node.id == name

@@ -1,4 +1,4 @@
-"""What a loop changes from trip to trip: sizes, numbers and bytes of the names that it binds."""
+"""Loop transitions: how iterations change the sizes, numbers and bytes of the names that a loop binds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FARTHER = 1.4  # the second trip has to begin at a size that is so many times t
 
 
 def between(old: Quantity | None, step: Quantity | None, count: Quantity) -> Quantity | None:
-    """What a quantity is in the trips of a loop that each move it: on average, and from the first to the last trip."""
+    """Return a quantity that each trip of a loop moves: on average, and from the first to the last trip."""
     if old is None or step is None:
         return old
     start, moved, trips = old.constant, step.constant, count.constant
@@ -71,7 +71,7 @@ def moved_by(old: Quantity | None, step: Quantity | None, times: Quantity) -> Qu
 
 
 def uses(node: ast.stmt, names: set[str]) -> bool:
-    """Whether a loop uses these names in a way that their size may matter."""
+    """Return whether a loop uses these names in a way that their size may matter."""
     growing = {
         inner.func.value
         for inner in ast.walk(node)
@@ -116,7 +116,7 @@ def multiplied_sizes(
 
 
 def _is_of_parts(value: Value) -> bool:
-    """Whether a size depends on parts of objects, or on what nothing names: a tree has only so many nodes."""
+    """Return whether a size depends on parts of objects, or on what nothing names: a tree has only so many nodes."""
     names = value.size.names if value.size is not None else ()
     return any(name.startswith("?") or ("." in name and not name.startswith("self.")) for name in names)
 
@@ -130,7 +130,7 @@ def _least(value: Value) -> float:
 
 
 def powers(size: Quantity, factor: float, count: Quantity) -> tuple[Quantity, Quantity]:
-    """What a size that each trip multiplies is on average, and after all trips."""
+    """Return what a size that each trip multiplies is on average, and after all trips."""
     last = size * exponential(factor, count)
     total, trips = last.times(1 / (factor - 1)), count.exact
     return (total.times(1 / max(trips, 1.0)) if trips is not None else total), last

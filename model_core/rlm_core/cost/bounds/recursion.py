@@ -134,7 +134,7 @@ def recurrence(
 
 
 def _repeats(steps: Sequence[Recursive], moves: Sequence[Move]) -> bool:
-    """Whether a loop repeats a call that no argument makes smaller."""
+    """Return whether a loop repeats a call that no argument makes smaller."""
     moving = [move.step for move in moves]
     return any(step.times.constant is None for step in steps if not any(step is other for other in moving))
 

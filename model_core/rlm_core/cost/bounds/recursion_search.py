@@ -1,4 +1,4 @@
-"""Whether a recursive function searches: it changes something, calls itself, and takes the change back to try another.
+"""Recursive searches: a function changes something, calls itself, and takes the change back to try another.
 
 That is how boards are filled and paths are found: what was tried does not count for the next try, so that the number of
 calls grows exponentially. A copy that is changed for each try is as good as taking back. A walk over the parts of an
@@ -21,7 +21,7 @@ _Plain = ast.FunctionDef | ast.AsyncFunctionDef
 
 @lru_cache(maxsize=128)
 def takes_back(node: Function) -> bool:
-    """Whether a function tries one of several ways after another, and takes each back."""
+    """Return whether a function tries one of several ways after another, and takes each back."""
     if isinstance(node, ast.Lambda):
         return False
     loops = [inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
@@ -32,7 +32,7 @@ def takes_back(node: Function) -> bool:
 
 
 def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
-    """Whether a loop changes something before a recursive call and takes it back behind it."""
+    """Return whether a loop changes something before a recursive call and takes it back behind it."""
     targets = _names(loop.target)
     for block in _blocks(loop.body):
         for index, statement in enumerate(block):
@@ -84,7 +84,7 @@ def _taken_back(node: _Plain) -> set[str]:
 
 
 def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], extended: set[str]) -> bool:
-    """Whether a loop goes on to what is not on the way here, and the way is taken back or extended in a copy."""
+    """Return whether a loop goes on to what is not on the way here, and the way is taken back or extended in a copy."""
     for test, body in _guarded(loop):
         calls = [
             part
@@ -102,7 +102,7 @@ def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], ext
 
 
 def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[ast.stmt]]]:
-    """What runs in a loop under a condition."""
+    """Yield what runs in a loop under a condition."""
     for place, statement in enumerate(loop.body):
         if not isinstance(statement, ast.If):
             continue
@@ -187,7 +187,7 @@ def _names(part: ast.expr) -> set[str]:
 
 
 def _is_counted(iterable: ast.expr) -> bool:
-    """Whether a loop runs over numbers."""
+    """Return whether a loop runs over numbers."""
     match iterable:
         case ast.Call(func=ast.Name(id="range")):
             return True

@@ -1,4 +1,4 @@
-"""What the syntax of a recursive function says: the parameters that it changes, and what ends the recursion."""
+"""The syntax of recursive functions: the parameters that they change, and what ends the recursion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def changing_parameters(node: Function) -> dict[str, float] | None:
 
 @lru_cache(maxsize=128)
 def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
-    """What parameters that recursive calls change are compared with, and whether their length is."""
+    """Return what parameters that recursive calls change are compared with, and whether their length is."""
     found: dict[str, tuple[ast.expr, bool]] = {}
     changing = changing_parameters(node) or {}
     for inner in (part for test in _guards(node) for part in ast.walk(test)):
@@ -121,7 +121,7 @@ def filled_list(node: Function) -> tuple[str, ast.expr] | None:
 
 
 def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function's text calls the function by its own name here."""
+    """Return whether a function's text calls the function by its own name here."""
     is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
     return _calls(call.func, node.name, is_method=is_method)
 
@@ -188,7 +188,7 @@ def filled_around(node: Function) -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def is_cached(node: Function) -> bool:
-    """Whether a function runs once for equal arguments: it keeps results, or marks what it has seen for good."""
+    """Return whether a function runs once for equal arguments: it keeps results, or marks what it has seen for good."""
     if isinstance(node, ast.Lambda):
         return False
     for decorator in node.decorator_list:
@@ -218,7 +218,7 @@ def is_cached(node: Function) -> bool:
 
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) -> bool:
-    """Whether calls leave at once where an earlier one has been: it set an entry, or added to a set, and left it so."""
+    """Return whether calls leave at once where an earlier one has been, which left an entry in a container."""
     added: set[str] = set()
     removed: set[str] = set()
     for inner in ast.walk(node):
@@ -244,5 +244,5 @@ def _leaves(branch: ast.If) -> bool:
 
 
 def _is_early(node: ast.FunctionDef | ast.AsyncFunctionDef, part: ast.Return) -> bool:
-    """Whether a function goes on behind a ``return``: that of a known result is not the last statement."""
+    """Return whether a function goes on behind a ``return``: that of a known result is not the last statement."""
     return part is not node.body[-1]

@@ -64,7 +64,7 @@ class Ways:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing decides from call to call how many calls are made."""
+        """Return whether nothing decides from call to call how many calls are made."""
         return self.share > CERTAIN
 
     def most(self, size: float) -> float:

@@ -17,7 +17,7 @@ _HEAP_TAKING, _HEAP_PUTTING = frozenset({"heappop"}), frozenset({"heappush"})
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
-    """What bounds the items of a list of work.
+    """The bounds of the items of a list of work.
 
     ``bounds`` are the upper ends of the coordinates that items have, ``graphs`` the mappings or lists that neighbours
     are read from, ``marked`` the names of what else the loop changes: it knows by that where it was before.
@@ -92,7 +92,7 @@ def _changed(body: list[ast.stmt]) -> set[str]:
 
 
 def _is_field(test: ast.expr) -> bool:
-    """Whether a condition is that of a field alone: ``grid[y][x]`` or ``not seen[node]``."""
+    """Return whether a condition is that of a field alone: ``grid[y][x]`` or ``not seen[node]``."""
     operand = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     return isinstance(operand, ast.Subscript)
 
@@ -131,7 +131,7 @@ def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _upper_bounds(test: ast.Compare) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a comparison holds below what: ``0 <= x < n`` and ``n > x``; constants bound nothing."""
+    """Yield what a comparison bounds and by what: ``0 <= x < n`` and ``n > x``; constants bound nothing."""
     left = test.left
     for op, right in zip(test.ops, test.comparators, strict=True):
         if isinstance(op, (ast.Lt, ast.LtE)) and not isinstance(left, ast.Constant):

@@ -1,1 +1,1 @@
-"""What the analysis computes with: quantities in sizes, values, and the meter that adds up costs."""
+"""The domain of the analysis: quantities in sizes, values, the meter that adds up costs, and the state."""

@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 Choice = Literal["permutations", "combinations", "repeated"]
-"""Whether the order counts, does not, or does not and an item may be chosen again."""
+"""Ways to choose: the order counts, does not, or does not and an item may be chosen again."""
 _FEW, _MOST_WHOLE = 64, 10**6  # items that are chosen, and of how many, where the number is computed as an integer
 _MANY, _MANY_WHOLE = 100.0, 1e15  # above both the number is infinite
 _MOST_LOG = 709.0  # of the largest float

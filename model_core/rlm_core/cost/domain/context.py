@@ -17,7 +17,7 @@ from . import object_sizes
 from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, of_size
-from .syntax import BlockSyntax, LoopNode
+from .syntax import BlockSyntax, Function, LoopNode, parsed_function
 from .values import Value
 
 
@@ -39,9 +39,10 @@ class Context:
     largest_block: bytes of the largest block of memory.
     left_in_receiver: bytes that the last method added to containers of its object.
     awaited: calls that are awaited where they are written.
-    compiled: identities of operations that the compiler computes.
+    compiled: operations that the compiler computes.
     instances: what ``__init__`` stores in the attributes of ``self``, by class.
-    blocks: what the bodies of loops do, by the identity of the loop.
+    functions: the syntax trees of functions that were read, by text: a text has one tree in an analysis.
+    blocks: what the bodies of loops do, by loop.
     strict: raise what a library rule raises, for tests.
     """
 
@@ -58,14 +59,15 @@ class Context:
     largest_block: Quantity = ZERO
     left_in_receiver: Quantity = ZERO
     awaited: set[ast.expr] = field(default_factory=set)
-    compiled: set[int] = field(default_factory=set)
+    compiled: set[ast.expr] = field(default_factory=set)
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
-    blocks: dict[int, BlockSyntax] = field(default_factory=dict)
+    functions: dict[str, Function | None] = field(default_factory=dict)
+    blocks: dict[LoopNode, BlockSyntax] = field(default_factory=dict)
     strict: ClassVar[bool] = False
 
     @property
     def is_caught(self) -> bool:
-        """Whether an error here is caught in an open function: that may be how something without end ends."""
+        """Return whether an error here is caught in an open function: that may be how something without end ends."""
         return any(frame.handlers for frame in (self.frame, *self.open))
 
     def step(self, nodes: int = 1) -> None:
@@ -110,12 +112,18 @@ class Context:
         finally:
             self.open = outer
 
+    def function(self, text: str) -> Function | None:
+        """Return the syntax tree of a function; None where the text cannot be read."""
+        if text not in self.functions:
+            self.functions[text] = parsed_function(text)
+        return self.functions[text]
+
     def block(self, node: LoopNode) -> BlockSyntax:
         """Return what a loop's body does, which is read once."""
-        block = self.blocks.get(id(node))
+        block = self.blocks.get(node)
         if block is None:
             target = [] if isinstance(node, ast.While) else [node.target]
-            block = self.blocks[id(node)] = BlockSyntax([*node.body, *target])
+            block = self.blocks[node] = BlockSyntax([*node.body, *target])
         return block
 
     def length(self, value: Value) -> Quantity:

@@ -1,5 +1,6 @@
 """Computes with the constants of an analysed text, in little time and memory: what would be large is ``MISSING``.
 
+This is the arithmetic of the evaluator, of the library's rules, of loop bounds and of module traces.
 Every bound is checked before the operation. Integers are below ``2 ** MOST_BITS``, so that each fits a float and a text
 of a few hundred digits; containers of constants have at most ``MOST_TEXT`` parts at all depths together.
 """
@@ -34,6 +35,14 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
     ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
 }  # fmt: skip
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+}  # fmt: skip
+_SEQUENCES = (str, bytes, tuple, list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,7 @@ class LargeInteger:
 
 
 def is_bounded(value: Any) -> bool:
-    """Whether a constant is small enough to be kept: a number below the limit, or a tuple of few parts in all."""
+    """Return whether a constant is small enough to keep: a number below the limit, or a tuple of few parts in all."""
     left = MOST_TEXT
     stack = [value]
     while stack:
@@ -63,7 +72,7 @@ def is_bounded(value: Any) -> bool:
 
 
 def is_small(value: Any) -> bool:
-    """Whether computing with a constant is cheap."""
+    """Return whether computing with a constant is cheap."""
     if isinstance(value, int):
         return value.bit_length() <= MOST_BITS
     if isinstance(value, (str, bytes)):
@@ -73,17 +82,25 @@ def is_small(value: Any) -> bool:
     return value is None or isinstance(value, float)
 
 
-def operation(op: type[ast.operator], left: Any, right: Any) -> Any:
-    """The value of a binary operation; ``MISSING`` where it would be large or fails."""
+def operation(op: type[ast.operator], left: Any, right: Any, *, bits: int = MOST_BITS, items: int = MOST_TEXT) -> Any:
+    """Return the value of a binary operation; ``MISSING`` where it would be large or fails.
+
+    Args:
+        op: the type of the operator.
+        left: a number, text or container.
+        right: another one.
+        bits: of an integer that a power or shift makes, at most.
+        items: of a text or container that is made, at most.
+    """
     is_whole = isinstance(left, int) and isinstance(right, int)
     if op in (ast.Pow, ast.LShift) and is_whole:
-        bits = right + left.bit_length() if op is ast.LShift else abs(right) * max(left.bit_length(), 1)
-        if bits > MOST_BITS:
+        made = right + left.bit_length() if op is ast.LShift else abs(right) * max(left.bit_length(), 1)
+        if made > bits:
             return MISSING
-    if not is_whole and isinstance(left, (str, bytes, tuple)) | isinstance(right, (str, bytes, tuple)):
+    if not is_whole and isinstance(left, _SEQUENCES) | isinstance(right, _SEQUENCES):
         if op is ast.Mult:
-            return repeated(left, right) if isinstance(right, int) else repeated(right, left)
-        if op is not ast.Add or type(left) is not type(right) or len(left) + len(right) > MOST_TEXT:
+            return repeated(left, right, items) if isinstance(right, int) else repeated(right, left, items)
+        if op is not ast.Add or type(left) is not type(right) or len(left) + len(right) > items:
             return MISSING
     try:
         result = BINARY[op](left, right)
@@ -92,9 +109,17 @@ def operation(op: type[ast.operator], left: Any, right: Any) -> Any:
     return MISSING if isinstance(result, complex) else result
 
 
+def compared(op: type[ast.cmpop], left: Any, right: Any) -> Any:
+    """Return whether a comparison holds; ``MISSING`` for ``in``, and where it fails."""
+    try:
+        return bool(COMPARE[op](left, right))
+    except (KeyError, TypeError):
+        return MISSING
+
+
 def repeated(items: Any, count: Any, most: int = MOST_TEXT) -> Any:
-    """``items * count`` of a text or tuple; ``MISSING`` where it has more than ``most`` parts or fails."""
-    if not isinstance(items, (str, bytes, tuple)) or not isinstance(count, int):
+    """Return ``items * count``; ``MISSING`` where it has more than ``most`` parts or fails."""
+    if not isinstance(items, _SEQUENCES) or not isinstance(count, int):
         return MISSING
     if not items or count <= 0:
         return items[:0]

@@ -37,7 +37,7 @@ class LoopVariable:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether there are more iterations than points."""
+        """Return whether there are more iterations than points."""
         return self.count > SAMPLES
 
     def restart(self) -> None:
@@ -72,7 +72,7 @@ class Loop:
     node: LoopNode | None = None
 
     def counts(self, name: str) -> bool:
-        """Whether a name is the loop's variable, a number that is new in each trip."""
+        """Return whether a name is the loop's variable, a number that is new in each trip."""
         return self.variable is not None and self.variable.name == name
 
 

@@ -11,7 +11,7 @@ from .values import UNKNOWN, Entries, Value, literal
 
 
 def joined(branches: list[tuple[float, Value]]) -> Value:
-    """What is known of a value that is one of several, each with its share."""
+    """Return what is known of a value that is one of several, each with its share."""
     first = branches[0][1]
     if all(value is first for _, value in branches):
         return first
@@ -41,7 +41,7 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
 
 
 def is_one_function(values: list[Value]) -> bool:
-    """Whether values are all the same function of the program."""
+    """Return whether values are all the same function of the program."""
     if any(value.kind != "user-function" for value in values):
         return False
     nodes = [value.payload[0] if isinstance(value.payload, tuple) else value.payload for value in values]

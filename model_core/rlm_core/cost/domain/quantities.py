@@ -155,7 +155,7 @@ def product(a: float, b: float) -> float:
 
 
 def is_whole(value: float) -> bool:
-    """Whether a number is a whole one; infinity is not."""
+    """Return whether a number is a whole one; infinity is not."""
     return math.isfinite(value) and value == int(value)
 
 
@@ -219,7 +219,7 @@ def _bounded(terms: dict[Monomial, Range]) -> Quantity:
 
 @lru_cache(maxsize=4096)
 def _rank(monomial: Monomial) -> tuple[bool, float, float, float]:
-    """What is kept of a sum: its constant part, then what grows most."""
+    """Return what is kept of a sum: its constant part, then what grows most."""
     return not monomial, *degree(monomial)
 
 

@@ -146,7 +146,7 @@ def _repair(lines: list[str], number: int) -> bool:
 
 
 def _is_too_nested(text: str) -> bool:
-    """Whether the parser could run out of stack: deep brackets, or long chains of prefix operators."""
+    """Return whether the parser could run out of stack: deep brackets, or long chains of prefix operators."""
     if max(text.count("("), text.count("["), text.count("{")) >= _MOST_NESTING:
         depth = 0
         for bracket in _BRACKETS.findall(text):
@@ -157,7 +157,7 @@ def _is_too_nested(text: str) -> bool:
 
 
 class BlockSyntax:
-    """What the statements of a loop or branch do, nested functions left out; read in one pass.
+    """The effects of the statements of a loop or branch, nested functions left out; read in one pass.
 
     ``breaks`` and ``continues`` are those of the block itself, not of loops in it. ``assigned`` are the names that are
     bound or changed by a method, ``stores`` counts the places that bind a name, and ``updates`` says how a name changes
@@ -318,7 +318,7 @@ def read_update(op: ast.operator, amount: ast.expr) -> tuple[str, ast.expr] | No
 
 
 def own_update(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement binds a name and nothing else: ``name op= amount`` or ``name = ...``."""
+    """Return whether a statement binds a name and nothing else: ``name op= amount`` or ``name = ...``."""
     if isinstance(statement, ast.AugAssign):
         return isinstance(statement.target, ast.Name) and statement.target.id == name
     return (

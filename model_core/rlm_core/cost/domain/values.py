@@ -1,4 +1,4 @@
-"""What the analysis knows about a value of the program: its kind, its size, what it holds, and its bytes.
+"""Values of the program, as far as the analysis knows them: kind, size, what they hold, and bytes.
 
 Values are immutable. A value that is not understood is ``UNKNOWN``; what is known of it is never more than what the
 text says. ``Call`` is what a rule about a library function receives.
@@ -59,12 +59,12 @@ class Value:
 
     @property
     def known(self) -> bool:
-        """Whether the text fixes the value exactly."""
+        """Return whether the text fixes the value exactly."""
         return self.constant is not MISSING
 
     @property
     def truth(self) -> bool | None:
-        """Whether the value is true; None where the text does not say."""
+        """Return whether the value is true; None where the text does not say."""
         if self.known:
             try:
                 return bool(self.constant)

@@ -33,10 +33,9 @@ _MOST_STARRED = 32
 
 def evaluate_call(context: Context, node: ast.Call) -> Value:
     """Evaluate a call."""
-    outer_line, context.frame.line = (
-        context.frame.line,
-        node.lineno - 1 if not context.frame.depth else context.frame.line,
-    )
+    outer_line = context.frame.line
+    if not context.frame.depth:
+        context.frame.line = node.lineno - 1
     try:
         return _call_of(context, node)
     finally:
@@ -116,7 +115,7 @@ def _result_of(context: Context, node: ast.Call, target: Value, receiver: Value 
             grow(context, items.id, args[0], ONE, args[1])
     if target.name == "heapq.heappop" and node.args and isinstance(node.args[0], ast.Name):
         shrink(context, node.args[0].id, args[0])
-    _note_call(context, node, name, before)
+    _note_call(context, name, before)
     if result.bytes.terms:
         context.hold(result, *temporaries)
         note_allocation(context, result, name)
@@ -124,7 +123,7 @@ def _result_of(context: Context, node: ast.Call, target: Value, receiver: Value 
 
 
 def _passed(context: Context, argument: ast.expr) -> Sequence[Value]:
-    """What an argument passes: ``*items`` the items, if they are few and their number is known."""
+    """Return what an argument passes: ``*items`` the items, if they are few and their number is known."""
     value = evaluate(context, argument)
     count = value.size.exact if isinstance(argument, ast.Starred) and value.size is not None else None
     if count is None or not 0 <= count <= _MOST_STARRED or value.kind not in ("list", "tuple"):
@@ -135,7 +134,7 @@ def _passed(context: Context, argument: ast.expr) -> Sequence[Value]:
     return [value.item or UNKNOWN] * round(count)
 
 
-def _note_call(context: Context, node: ast.Call, name: str, before: Quantity | None) -> None:
+def _note_call(context: Context, name: str, before: Quantity | None) -> None:
     if before is None:
         return
     spent = context.meter.total - before

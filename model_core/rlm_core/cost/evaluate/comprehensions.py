@@ -128,7 +128,7 @@ def evaluate_generator(context: Context, node: ast.GeneratorExp) -> Value:
 
 
 def same_name(first: ast.expr, second: ast.expr) -> bool:
-    """Whether two expressions are one name: what an iterator yields is held by nothing else."""
+    """Return whether two expressions are one name: what an iterator yields is held by nothing else."""
     return isinstance(first, ast.Name) and isinstance(second, ast.Name) and first.id == second.id
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .. import library
 from ..bounds.counters import FLIPPED, NEGATED, Counter
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, peek
+from ..domain.folding import MISSING, compared
 from ..domain.frames import SAMPLES, LoopVariable
 from ..domain.lattice import joined
 from ..domain.meter import scaled
@@ -23,10 +22,6 @@ from .library_calls import apply_rule
 
 _MOST_SAMPLED_NODES = 24
 _MOST_PERIOD = 64
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-}  # fmt: skip
 _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
@@ -73,12 +68,9 @@ def _guess(context: Context, test: ast.expr, value: Value) -> Range:
         left = peek(context, test.left)
         if isinstance(left.payload, tuple) and left.payload[:1] == ("default",):
             right = peek(context, test.comparators[0])
-            compare = _COMPARE.get(type(test.ops[0]))
-            if right.known and compare is not None:
-                try:
-                    return (0.0, 0.85, 1.0) if compare(left.payload[1], right.constant) else (0.0, 0.15, 1.0)
-                except TypeError:
-                    pass
+            holds = compared(type(test.ops[0]), left.payload[1], right.constant) if right.known else MISSING
+            if holds is not MISSING:
+                return (0.0, 0.85, 1.0) if holds else (0.0, 0.15, 1.0)
         # Two numbers are rarely the same; a name, a kind or a flag is more often the one that is asked for.
         right = peek(context, test.comparators[0])
         same = _SAME_NUMBER if left.kind in NUMBERS and right.kind in NUMBERS else _SAME
@@ -141,7 +133,7 @@ def _sampled(context: Context, test: ast.expr) -> Condition | None:
 
 
 def _holds_at(context: Context, test: ast.expr, variable: LoopVariable, k: int) -> bool | None:
-    """Whether a condition holds in an iteration."""
+    """Return whether a condition holds in an iteration."""
     context.frame.names[variable.name] = variable.at(k)
     return peek(context, test).truth
 
@@ -237,12 +229,9 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
         if rule is not None and sign is not None:
             return apply_rule(context, rule, sign, [left, right], {}, None)
     context.meter.spend(primitive("is" if isinstance(op, (ast.Is, ast.IsNot)) else "compare"))
-    compare = _COMPARE.get(type(op))
-    if left.known and right.known and compare is not None:
-        try:
-            return literal(bool(compare(left.constant, right.constant)))
-        except TypeError:
-            return Value("bool")
+    holds = compared(type(op), left.constant, right.constant) if left.known and right.known else MISSING
+    if holds is not MISSING:
+        return literal(holds)
     if isinstance(op, (ast.Is, ast.IsNot)) and "none" in (left.kind, right.kind):
         other = right if left.kind == "none" else left
         if other.kind not in ("unknown", "none"):
@@ -301,7 +290,7 @@ def certain(truth: bool) -> Condition:
 
 
 def _reads_size(test: ast.expr) -> bool:
-    """Whether a condition asks for the size of a container, which the first trip of a loop knows and others change."""
+    """Return whether a condition asks for the size of a container, which iterations of a loop change."""
     operand = test.operand if isinstance(test, ast.UnaryOp) else test
     return isinstance(operand, ast.Name) or any(
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"

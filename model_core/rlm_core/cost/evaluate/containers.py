@@ -119,7 +119,7 @@ def evaluate_subscript(context: Context, node: ast.Subscript) -> Value:
 
 
 def _assigns_items(context: Context) -> bool:
-    """Whether the function that is being read assigns to items of containers; of a program, its loops around."""
+    """Return whether the function that is being read assigns to items of containers; of a program, its loops around."""
     node = context.frame.node
     return any(map(assigns_items, [node] if node is not None else [loop.node for loop in context.frame.loops]))
 
@@ -241,13 +241,13 @@ def _sized(kind: str, parts: list[Value], size: Quantity, held: Quantity) -> Val
 
 @lru_cache(maxsize=256)
 def assigns_items(node: ast.AST | None) -> bool:
-    """Whether something in a statement assigns to an item."""
+    """Return whether something in a statement assigns to an item."""
     return node is not None and any(
         isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) for inner in ast.walk(node)
     )
 
 
 def is_stored(node: ast.expr) -> bool:
-    """Whether an expression only refers to an object that something else holds."""
+    """Return whether an expression only refers to an object that something else holds."""
     is_part = isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
     return is_part or isinstance(node, (ast.Name, ast.Attribute, ast.Constant))

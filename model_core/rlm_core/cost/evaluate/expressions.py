@@ -8,7 +8,7 @@ from dataclasses import replace
 from .. import library
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, peek
-from ..domain.folding import MISSING
+from ..domain.folding import MISSING, UNARY
 from ..domain.frames import Frame
 from ..domain.quantities import ONE, ZERO
 from ..domain.syntax import parse_expression
@@ -132,7 +132,7 @@ def evaluate_binary(context: Context, node: ast.BinOp) -> Value:
     if _is_compiled(context, node.left) and _is_compiled(context, node.right):
         computed = compiled(node.op, left.constant, right.constant)
         if computed is not None:
-            context.compiled.add(id(node))
+            context.compiled.add(node)
             return replace(computed, bytes=ZERO)
     if "array" in (left.kind, right.kind):
         left = library.temporary(left) if not is_stored(node.left) else left
@@ -150,10 +150,10 @@ def evaluate_binary(context: Context, node: ast.BinOp) -> Value:
 
 
 def _is_compiled(context: Context, node: ast.expr) -> bool:
-    """Whether an expression is a constant when the program runs."""
+    """Return whether an expression is a constant when the program runs."""
     if isinstance(node, ast.UnaryOp):
         node = node.operand
-    return isinstance(node, ast.Constant) or id(node) in context.compiled
+    return isinstance(node, ast.Constant) or node in context.compiled
 
 
 def evaluate_unary(context: Context, node: ast.UnaryOp) -> Value:
@@ -163,12 +163,8 @@ def evaluate_unary(context: Context, node: ast.UnaryOp) -> Value:
         truth = value.truth
         return literal(not truth) if truth is not None else Value("bool")
     if value.known and isinstance(value.constant, (int, float)):
-        folded = value.constant
-        if isinstance(node.op, ast.USub):
-            return literal(-folded)
-        if isinstance(node.op, ast.Invert):
-            return literal(~folded) if isinstance(folded, int) else UNKNOWN
-        return literal(+folded)
+        is_float = isinstance(node.op, ast.Invert) and isinstance(value.constant, float)
+        return UNKNOWN if is_float else literal(UNARY[type(node.op)](value.constant))
     if value.kind == "array":
         rule = library.operator_rule("array", "-")
         return apply_rule(context, rule, "-", [value, literal(0)], {}, None) if rule is not None else value
@@ -222,7 +218,7 @@ def evaluate_starred(context: Context, node: ast.Starred) -> Value:
 
 
 def imported_value(dotted: str) -> Value:
-    """What a dotted name of a library is: a constant, a function with or without a rule, or a module."""
+    """Return what a dotted name of a library is: a constant, a function with or without a rule, or a module."""
     known = library.attribute(Value("module", name=dotted.rpartition(".")[0]), dotted.rpartition(".")[2])
     if known is not None:
         return known

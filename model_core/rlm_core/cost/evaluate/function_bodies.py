@@ -17,7 +17,7 @@ from ..domain.frames import Frame, Recursive
 from ..domain.lattice import is_one_function, joined
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import ONE, ZERO, Range, constant
-from ..domain.syntax import Function, called_name, parsed_function
+from ..domain.syntax import Function, called_name
 from ..domain.values import NONE, UNKNOWN, Value
 from ..library.unit_costs import primitive, seconds
 from ..scope import Definition, Scope
@@ -110,7 +110,7 @@ def definition_of(context: Context, target: Value) -> tuple[Function, Scope, str
     if not isinstance(payload, Definition):
         return None
     context.dependencies.append(payload)
-    tree = parsed_function(payload.text)
+    tree = context.function(payload.text)
     if tree is None:
         return None
     context.step(len(payload.text) // 40)
@@ -118,8 +118,8 @@ def definition_of(context: Context, target: Value) -> tuple[Function, Scope, str
 
 
 def is_open(context: Context, definition: Definition) -> bool:
-    """Whether a function is being read: a call of its name on another object delegates, and is not recursion."""
-    node = parsed_function(definition.text)
+    """Return whether a function is being read: a call of its name on another object delegates, and is not recursion."""
+    node = context.function(definition.text)
     return any(frame.node is node for frame in context.open)
 
 
@@ -140,7 +140,7 @@ def _share_in(context: Context, active: Frame) -> Range:
 
 
 def _is_of_functions(context: Context, active: Frame) -> bool:
-    """Whether an open function and all that it has called are functions of modules."""
+    """Return whether an open function and all that it has called are functions of modules."""
     for frame in reversed(context.open):
         if "." in frame.qualname:
             return False
@@ -206,7 +206,7 @@ def read_function(context: Context, frame: Frame) -> tuple[Value, Meter]:
 
 
 def _is_frame_of(frame: Frame, definition: tuple[Function, Scope, str, Frame | None]) -> bool:
-    """Whether a function that is being read is this one, and not another with the same text."""
+    """Return whether a function that is being read is this one, and not another with the same text."""
     node, scope, qualname, parent = definition
     if frame.node is not node:
         return False
@@ -214,7 +214,7 @@ def _is_frame_of(frame: Frame, definition: tuple[Function, Scope, str, Frame | N
 
 
 def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_direct: bool) -> bool:
-    """Whether a call of a function that is being read is recursion.
+    """Return whether a call of a function that is being read is recursion.
 
     Under another name a module keeps what the function's name meant before. A method of another object is that of its
     class, which is not known. A function inside a function is not called as a method.
@@ -240,7 +240,7 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
 
 
 def _is_released(call: str, node: ast.AST) -> bool:
-    """Whether a function releases the lock that it acquires: a critical section is not reported as a wait."""
+    """Return whether a function releases the lock that it acquires: a critical section is not reported as a wait."""
     lock, _, method = call.rpartition(".")
     return method == "acquire" and any(
         isinstance(part, ast.Call) and called_name(part) == f"{lock}.release" for part in ast.walk(node)

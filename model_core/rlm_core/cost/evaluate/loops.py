@@ -1,4 +1,4 @@
-"""What loops cost, and what their bodies change from trip to trip."""
+"""Loops: their cost, and how their bodies change names from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FEWEST_REPORTED = 100
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
 Change = tuple[Quantity | None, Quantity | None, Quantity]
-"""What a trip adds to the size, number and bytes of a name."""
+"""The amounts that an iteration adds to the size, number and bytes of a name."""
 
 
 def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
@@ -367,7 +367,7 @@ def _changes(
     assigned: Mapping[str, None],
     updates: Mapping[str, object],
 ) -> dict[str, Change]:
-    """What one iteration adds to sizes, numbers and bytes of the names that it changes."""
+    """Return what one iteration adds to sizes, numbers and bytes of the names that it changes."""
     changes: dict[str, Change] = {}
     for name in assigned:
         old, new = before.get(name), after.get(name)

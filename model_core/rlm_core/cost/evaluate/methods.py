@@ -18,7 +18,7 @@ from .library_calls import apply_rule
 
 
 def method_target(context: Context, receiver: Value, function: ast.Attribute) -> Value:
-    """What ``receiver.name`` calls: a function of a module or class, or the mark for a method of a value."""
+    """Return the callee of ``receiver.name``: a function of a module or class, or the mark for a method of a value."""
     if receiver.kind == "module":
         return attribute_of(context, receiver, function.attr)
     if (
@@ -67,7 +67,7 @@ def call_method(
     )
     rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
     if rule is None and receiver.kind == "unknown":
-        rule = _container_rule(method, receiver)
+        rule = _container_rule(method)
         if method == "join" and not args:
             # That of a text takes an argument.
             rule = library.method_rule("threading.Thread", "join")
@@ -106,7 +106,7 @@ _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def _container_rule(method: str, receiver: Value) -> library.Rule | None:
+def _container_rule(method: str) -> library.Rule | None:
     """The rule of a method that only containers and text have, on a value that is not known."""
     for kind in _KINDS_OF_METHOD.get(method, ()):
         rule = library.method_rule(kind, method)
@@ -116,7 +116,7 @@ def _container_rule(method: str, receiver: Value) -> library.Rule | None:
 
 
 def apply_effects(context: Context, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
-    """What a method adds to its receiver or takes from it."""
+    """Apply what a method adds to its receiver or takes from it."""
     method = function.attr
     if isinstance(function.value, ast.Name) and method in _REMOVING:
         shrink(context, function.value.id, receiver, at_least_one=method not in SHRINKING)

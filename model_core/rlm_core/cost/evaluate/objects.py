@@ -54,7 +54,7 @@ def _fields_of(context: Context, name: str) -> dict[str, ast.expr | None] | None
 
 
 def property_of(context: Context, base: Value, name: str) -> Value | None:
-    """What a property of the program's own classes returns; spends what it costs."""
+    """Return what a property of the program's own classes returns; spends what it costs."""
     owner = base.name if base.kind in ("unknown", "object") else ""
     if owner not in ("self", "cls") and not (base.kind == "object" and base.payload is not None):
         return None
@@ -67,7 +67,7 @@ def property_of(context: Context, base: Value, name: str) -> Value | None:
 
 
 def instance_attribute(context: Context, name: str) -> Value | None:
-    """What ``__init__`` stores in an attribute of ``self``: types and sizes; a number may have changed since."""
+    """Return what ``__init__`` stores in an attribute of ``self``; a number may have changed since."""
     owner = context.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
     if not owner or context.frame.qualname.endswith("__init__") or context.frame.depth > MOST_INLINED:
         return None

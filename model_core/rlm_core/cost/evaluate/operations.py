@@ -1,4 +1,4 @@
-"""What binary operations on values give, and what they cost."""
+"""Binary operations on values: results and costs."""
 
 from __future__ import annotations
 

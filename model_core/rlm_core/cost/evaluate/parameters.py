@@ -14,7 +14,7 @@ from ..domain.values import UNKNOWN, Value
 
 
 def is_method(node: Function) -> bool:
-    """Whether the first parameter is bound by the call: ``self``, or ``cls`` of a class method."""
+    """Return whether the first parameter is bound by the call: ``self``, or ``cls`` of a class method."""
     if isinstance(node, ast.Lambda):
         return False
     first = [*node.args.posonlyargs, *node.args.args][:1]
@@ -22,7 +22,7 @@ def is_method(node: Function) -> bool:
 
 
 def is_abstract(node: Function) -> bool:
-    """Whether a function has no body but a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
+    """Return whether a function has no body but a docstring, ``pass``, ``...`` or ``raise NotImplementedError``."""
     if isinstance(node, ast.Lambda):
         return False
     for statement in node.body:

@@ -125,7 +125,7 @@ def _levels(context: Context, frame: Frame) -> Quantity | None:
 
 
 def _bounds(context: Context, frame: Frame) -> dict[str, Quantity]:
-    """What the symbols of arguments are compared with where that ends the recursion, by symbol."""
+    """Return what the symbols of arguments are compared with where that ends the recursion, by symbol."""
     assert frame.node is not None
     bounds: dict[str, Quantity] = {}
     for name, (limit, is_length) in ends_of(frame.node).items():

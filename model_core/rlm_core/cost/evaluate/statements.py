@@ -1,4 +1,4 @@
-"""What statements cost: assignments, branches, early exits, exceptions; loops are in :mod:`loops`."""
+"""Statements: assignments, branches, early exits and exceptions; loops are in :mod:`loops`."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def read_try(context: Context, node: ast.Try | ast.TryStar) -> None:
 
 
 def _catches_errors(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches what the code itself may raise, and not only what ends it from outside."""
+    """Return whether a handler catches what the code itself may raise, and not only what ends it from outside."""
     if handler.type is None:
         return True
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]

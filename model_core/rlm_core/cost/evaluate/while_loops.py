@@ -185,7 +185,7 @@ def _read_each_iteration(context: Context, node: ast.While, loop: Loop) -> bool:
 
 
 def _calls_next(node: ast.While) -> bool:
-    """Whether a loop asks an iterator for its next item, which raises at its end."""
+    """Return whether a loop asks an iterator for its next item, which raises at its end."""
     return any(
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next"
         for inner in ast.walk(node)
@@ -197,7 +197,7 @@ def _is_straight(body: Sequence[ast.stmt]) -> bool:
 
 
 def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
-    """Whether a condition can only stay as it is: plain names and numbers that the body does not assign."""
+    """Return whether a condition can only stay as it is: plain names and numbers that the body does not assign."""
     names = set()
     for inner in ast.walk(node.test):
         if isinstance(inner, (ast.Call, ast.Attribute, ast.Subscript, ast.Await, ast.NamedExpr)):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..domain.folding import COMPARE, MISSING, operation
 from .values import (
     UNKNOWN,
     Instance,
@@ -29,42 +29,17 @@ from .values import (
 MAX_BITS = 256  # of an integer
 _MAX_LENGTH = 20_000
 _NUMBERS = (int, float, complex)
-_SEQUENCES = (str, list, tuple)
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor, ast.RShift: operator.rshift,
-}  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
+_PLAIN = (*_NUMBERS, str, list, tuple)
 
 
 def binary(kind: type[ast.operator], left: Value, right: Value) -> Value:
-    """``left OP right`` of two plain values."""
-    if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
-        if kind is ast.Pow:
-            if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > MAX_BITS:
-                raise ValueError("too large")
-            return left**right
-        if kind is ast.LShift:
-            return left * 2 ** _small(right, 64)
-        value = _BINARY[kind](left, right)
-        if isinstance(value, int) and value.bit_length() > MAX_BITS:
-            raise ValueError("too large")
-        return value
-    if kind is ast.Add and isinstance(left, _SEQUENCES) and type(left) is type(right):
-        _small(len(left) + len(right), _MAX_LENGTH)
-        joined: Value = operator.add(left, right)
-        return joined
-    if kind is ast.Mult:
-        sequence, times = (left, right) if isinstance(left, _SEQUENCES) else (right, left)
-        if isinstance(sequence, _SEQUENCES) and isinstance(times, int):
-            _small(len(sequence) * max(times, 0), _MAX_LENGTH)
-            return sequence * times
-    raise TypeError("not plain values")
+    """Return ``left OP right`` of two plain values."""
+    if not (isinstance(left, _PLAIN) and isinstance(right, _PLAIN)):
+        raise TypeError("not plain values")
+    value = operation(kind, left, right, bits=MAX_BITS, items=_MAX_LENGTH)
+    if value is MISSING or (isinstance(value, int) and value.bit_length() > MAX_BITS):
+        raise ValueError("too large, or not defined")
+    return value
 
 
 def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
@@ -80,7 +55,7 @@ def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
         if not isinstance(right, (str, list, tuple, dict, range)):
             return UNKNOWN
         return (left in right) is (kind is ast.In)
-    return bool(_COMPARE[kind](left, right))
+    return bool(COMPARE[kind](left, right))
 
 
 def _flat(value: Value, depth: int = 2) -> bool:

@@ -6,9 +6,9 @@ Every node costs a step; the limit on steps ends any text in a fraction of a sec
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping, Sequence
 
+from ..domain.folding import UNARY
 from . import calls
 from .arithmetic import BUILTINS, MAX_BITS, binary, compare, items_of, truth
 from .functions import FUNCTIONS
@@ -46,9 +46,6 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
     ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "mul",
     ast.RShift: "div",
-}  # fmt: skip
-_UNARY: dict[type[ast.unaryop], Callable[[Value], Value]] = {
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
@@ -200,7 +197,7 @@ class Expressions:
             return UNKNOWN if known is None else not known
         if isinstance(value, Tensor):
             return FUNCTIONS["neg"](self.recorder, [value], {})
-        return _UNARY[type(node.op)](value)
+        return UNARY[type(node.op)](value)
 
     def _value_boolop(self, node: ast.BoolOp, scope: NameScope) -> Value:
         value: Value = UNKNOWN

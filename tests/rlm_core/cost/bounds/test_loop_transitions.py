@@ -1,4 +1,4 @@
-"""What loops change from trip to trip."""
+"""Loop transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the syntax of a recursive function says."""
+"""The syntax of recursive functions."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +59,21 @@ def test_the_largest_block_is_a_table_without_its_items() -> None:
     assert context.largest_block.exact == 8056
     assert context.meter.peak.exact == 50_000
     assert table_of(Value("list", size=of_size("n"))) == ZERO
+
+
+def test_a_text_has_one_tree_however_many_others_are_read() -> None:
+    context = Context(Frame(Texts()), 1)
+    first = context.function("def f(n):\n    return n\n")
+    assert first is not None
+    for place in range(200):
+        assert context.function(f"def f{place}(n):\n    return n\n") is not first
+    assert context.function("def f(n):\n    return n\n") is first
+
+
+def test_a_loop_is_not_taken_for_another_that_was_at_its_address() -> None:
+    context = Context(Frame(Texts()), 1)
+    for place in range(200):
+        loop = ast.parse(f"while n:\n    a{place} = 1").body[0]
+        assert isinstance(loop, ast.While)
+        assert list(context.block(loop).stores) == [f"a{place}"]
+        del loop

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.cost.domain.folding import (
     BINARY,
+    COMPARE,
     MISSING,
     MOST_BITS,
     MOST_TEXT,
+    compared,
     expanded,
     formatted,
     formatted_value,
@@ -155,3 +157,19 @@ def test_such_calls_are_evaluated_without_computing_them(text: str) -> None:
 
 def test_operators_of_the_library_are_those_of_the_language() -> None:
     assert BINARY[ast.LShift] is operator.lshift
+
+
+@given(st.sampled_from([*COMPARE, ast.In]), OPERANDS, OPERANDS)
+def test_a_comparison_is_pythons_or_missing(op: type[ast.cmpop], a: Any, b: Any) -> None:
+    try:
+        true: Any = bool(COMPARE[op](a, b))
+    except (KeyError, TypeError):
+        true = MISSING
+    assert compared(op, a, b) is true
+
+
+@given(st.integers(0, 300), st.integers(0, 100))
+def test_a_caller_may_allow_less(power: int, count: int) -> None:
+    assert (operation(ast.Pow, 2, power, bits=256) is MISSING) is (2 * power > 256)
+    assert (operation(ast.Mult, [0], count, items=50) is MISSING) is (count > 50)
+    assert (operation(ast.Add, [0] * count, [0], items=50) is MISSING) is (count >= 50)

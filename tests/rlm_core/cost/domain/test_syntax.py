@@ -23,7 +23,7 @@ TEXT = "def f(a):\n    x = 1\n    for i in a:\n        y = i\n    return x\n"
 
 
 def block(*lines: str) -> BlockSyntax:
-    """What lines do."""
+    """Return the effects of lines."""
     return BlockSyntax(ast.parse("\n".join(lines)).body)
 
 
