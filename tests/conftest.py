@@ -24,6 +24,8 @@ settings.load_profile("shared")
 # What the user of this machine has measured must not reach a test, nor a test the user's folders.
 _home = tempfile.TemporaryDirectory(prefix="rlm-lsp-tests-")
 os.environ |= {f"XDG_{name}_HOME": f"{_home.name}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
+# A test must not get the facts that another one has found.
+os.environ["RLM_LSP_FACTS_CACHE"] = "off"
 # Tensors and tables of tests are tiny: more threads would only wait for each other, for minutes on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of tests start a process: without bytecode, each would compile the packages again.

@@ -180,6 +180,9 @@ class Analyser:
         except Exception as error:
             absorb(f"the analysis of {path or name or 'a text'}", error)
             raise _failed(error) from None
+        finally:
+            if not provisional:
+                self._facts.save()
 
     def _analyse(
         self,

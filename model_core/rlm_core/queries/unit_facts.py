@@ -12,6 +12,8 @@ from rlm_core.cost.scope import ModuleScope
 from rlm_core.cost.structure.facts import outline_facts
 from rlm_core.types import Unit, WorkFacts
 
+from .facts_cache import Entry, FactsCache, Trace, TracedScope, default_folder, still_holds
+
 _ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
 
 
@@ -31,20 +33,40 @@ class UnitFacts:
 
     def __init__(self) -> None:
         self._known: LRUCache[Hashable, UnitWork | None] = LRUCache(_ANALYSED_UNITS)
+        self._disk = FactsCache(default_folder())
+
+    def save(self) -> None:
+        """Keep what is new for other processes."""
+        self._disk.save()
 
     def of_python(self, unit: Unit, scope: ModuleScope, context: int) -> UnitWork | None:
         """The facts of a function or program in a file; ``context`` identifies what is visible outside of the file."""
         key = (unit.text, unit.qualname, unit.kind, context)
         known = self._known.get(key, _NOT_ANALYSED)
         if known is _NOT_ANALYSED or (known is not None and not _is_current(known, scope)):
-            analysis = analyse(unit.text, scope, unit.qualname if unit.kind == "function" else "")
-            if analysis is not None:
-                known = UnitWork(analysis.facts, _dependencies(analysis))
-            else:
-                facts = outline_facts(unit.text, unit.language)
-                known = UnitWork(facts) if facts is not None else None
-            self._known[key] = known
+            known = self._known[key] = self._stored(unit, scope)
         return known
+
+    def _stored(self, unit: Unit, scope: ModuleScope) -> UnitWork | None:
+        """The facts of a unit from the disk, else from an analysis."""
+        key = (unit.language, unit.kind, scope.index.dotted, unit.qualname, unit.text)
+        entry = self._disk.get(*key)
+        if entry is not None and still_holds(entry, scope):
+            functions = [_function(dotted, qualname, scope) for dotted, qualname in entry.dependencies]
+            current = tuple(function for function in functions if function is not None)
+            if len(current) == len(functions):
+                return UnitWork(entry.facts, current) if entry.facts is not None else None
+        trace = Trace()
+        analysis = analyse(unit.text, trace.of(scope), unit.qualname if unit.kind == "function" else "")
+        if analysis is not None:
+            work: UnitWork | None = UnitWork(analysis.facts, _dependencies(analysis))
+        else:
+            facts = outline_facts(unit.text, unit.language)
+            work = UnitWork(facts) if facts is not None else None
+        dependencies = [(dotted, qualname) for dotted, qualname, _ in work.dependencies] if work is not None else []
+        facts = work.facts if work is not None else None
+        self._disk.put(Entry(facts, tuple(trace.answers), trace.digest(), tuple(dependencies)), *key)
+        return work
 
     def of_outline(self, text: str, language: str) -> WorkFacts | None:
         """The facts of a program in another language than Python."""
@@ -59,17 +81,21 @@ class UnitFacts:
 def _dependencies(analysis: Analysis) -> tuple[tuple[str, str, str], ...]:
     """The functions that an analysis read. Their scopes are left out: they hold the index of a whole file."""
     return tuple(
-        (definition.scope.index.dotted, definition.qualname, definition.text)
+        (definition.scope.scope.index.dotted, definition.qualname, definition.text)
         for definition in analysis.dependencies
-        if isinstance(definition.scope, ModuleScope)
+        if isinstance(definition.scope, TracedScope)
     )
 
 
 def _is_current(work: UnitWork, scope: ModuleScope) -> bool:
     """Whether the functions that facts depend on still have the same text."""
-    for dotted, qualname, text in work.dependencies:
-        now = scope.index if dotted == scope.index.dotted else scope.graph.load(dotted)
-        unit = now.units.get(qualname) if now is not None else None
-        if unit is None or unit.text != text:
-            return False
-    return True
+    return all(
+        _function(dotted, qualname, scope) == (dotted, qualname, text) for dotted, qualname, text in work.dependencies
+    )
+
+
+def _function(dotted: str, qualname: str, scope: ModuleScope) -> tuple[str, str, str] | None:
+    """A function of a module, with its text as it is now."""
+    index = scope.index if dotted == scope.index.dotted else scope.graph.load(dotted)
+    unit = index.units.get(qualname) if index is not None else None
+    return (dotted, qualname, unit.text) if unit is not None else None

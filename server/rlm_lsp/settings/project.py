@@ -186,7 +186,7 @@ def _table(config: ConfigFile, text: str) -> BudgetTable:
 
 
 class _SourceLines:
-    """Where the keys of a section are in the text of a configuration file: TOML parsers do not report positions."""
+    """The positions of a section's keys in a configuration file: TOML parsers do not report them."""
 
     def __init__(self, text: str, section: str) -> None:
         self._lines = text.split("\n")

@@ -17,7 +17,9 @@ from .model import ENTRIES, Scope, SettingEntry, Settings, camel
 
 _PREFIX = "RLM_LSP_"
 # Variables with the prefix that are not settings.
-OTHER_VARIABLES = frozenset({"RLM_LSP_TOKEN", "RLM_LSP_ALLOW_HTTP", "RLM_LSP_CPU_SCALE", "RLM_LSP_STRICT"})
+OTHER_VARIABLES = frozenset(
+    {"RLM_LSP_TOKEN", "RLM_LSP_ALLOW_HTTP", "RLM_LSP_CPU_SCALE", "RLM_LSP_FACTS_CACHE", "RLM_LSP_STRICT"}
+)
 # An initialization option: the client shows the notification of invalid settings itself, with a button that opens them.
 INVALID_SETTINGS = "invalidSettings"
 # Keys of our section that editors use themselves (which server to start, how to trace it) or that only they can set.

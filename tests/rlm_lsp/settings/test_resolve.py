@@ -195,6 +195,7 @@ def test_the_environment_is_read_as_text() -> None:
         "RLM_LSP_EXCLUDE": '["a,b"]',
         "RLM_LSP_TOKEN": "a-very-secret-token-of-ours",
         "RLM_LSP_ALLOW_HTTP": "1",
+        "RLM_LSP_FACTS_CACHE": "off",
         "RLM_LSP_CPU_SCALE": "0",
         "RLM_LSP_DEVICES": "",
         "HOME": "/",
