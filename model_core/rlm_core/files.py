@@ -119,7 +119,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def partial_path(path: Path) -> Path:
-    """Where to write what will be moved to ``path``; no two writers have the same."""
+    """Return a path to write to before the file is moved to ``path``; no two writers have the same one."""
     # Processes in containers may have the same number, and threads have.
     return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 

@@ -78,7 +78,7 @@ def end_group(process: subprocess.Popen[Any], seconds: float | None = None) -> N
 
 
 def exit_reason(code: int, errors: str = "") -> str:
-    """How a process ended, for people: ``ended by SIGKILL``, ``exit status 1: last line of errors``."""
+    """Describe how a process ended: ``ended by SIGKILL``, ``exit status 1: last line of errors``."""
     how = f"ended by {signal_name(-code)}" if code < 0 else f"exit status {code}"
     return how + last_line(errors)
 

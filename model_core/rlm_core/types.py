@@ -118,7 +118,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How a cost grows with one input: ``size**degree * log(size)**logs * base**size``.
+    """The growth of a cost with one input: ``size**degree * log(size)**logs * base**size``.
 
     ``size`` is the input as the text names it: a number itself, or the length of a container.
     """
@@ -204,7 +204,7 @@ class WorkFacts:
 
 
 class MeasurementMark(StrEnum):
-    """Why a measurement may not hold here as it is."""
+    """Reasons why a measurement may not hold here as it is."""
 
     OTHER_MACHINE = "other-machine"  # of another processor, and not scaled to this one
     OTHER_PYTHON = "other-python"  # with another minor version than that of the project
@@ -435,7 +435,7 @@ class Band:
 
 
 class AbstentionCode(StrEnum):
-    """Why a query has no number. Each comment lists the keys of :attr:`Abstention.details`."""
+    """Reasons why a query has no number. Each comment lists the keys of :attr:`Abstention.details`."""
 
     TASK_NOT_TRAINED = "task-not-trained"  # basis, language, metric; of a program also judge (its title)
     DEVICE_NOT_TRAINED = "device-not-trained"  # basis, device, known (the first names), others (how many more)
@@ -484,7 +484,7 @@ LEAST_GROWTH = 0.8
 
 @dataclass(frozen=True, slots=True)
 class GrowthEstimate:
-    """How a cost grows with the inputs: the most likely class, its calibrated probability, and the inputs by name.
+    """The growth of a cost: the most likely class, its calibrated probability, and the inputs by name.
 
     ``sizes`` are the inputs that the leading term depends on, as the text names them; those that it does not name start
     with ``?``. Empty where they are not known.

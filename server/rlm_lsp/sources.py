@@ -1,4 +1,4 @@
-"""Which files are meant: the source files below the paths of a command line, and the files that match a glob.
+"""Finds files: the source files below the paths of a command line, and the files that match a glob.
 
 Files are taken as named; directories are walked in sorted order, without hidden folders, dependencies and caches.
 """

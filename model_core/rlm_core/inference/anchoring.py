@@ -160,7 +160,7 @@ def anchored_prediction(
 
 
 def spreads(cost: MeasuredCost) -> tuple[float, float]:
-    """How far the 10 % and the 90 % quantile of the calls are from their median, in log10."""
+    """Return the distances of the 10 % and 90 % quantiles of the calls from their median, in log10."""
     smallest = max(MEASURED_FLOORS[cost.metric], _SMALLEST[cost.metric])
     low, centre, high = (max(value, smallest) for value in (cost.low, cost.median, cost.high))
     return math.log10(centre / low), math.log10(high / centre)
@@ -215,7 +215,7 @@ def _waits_longer(before: CodeText, code: CodeText, predicted: Prediction) -> bo
 
 
 def _distance(low: float, high: float) -> float:
-    """How far two ratios are apart in log10."""
+    """Return the distance of two ratios in log10."""
     if low <= 0 or math.isinf(high):
         return math.inf
     return abs(math.log10(high / low))

@@ -1,4 +1,4 @@
-"""Which statements of a unit its prediction rests on: the text is predicted again without each of them in turn.
+"""Explains a prediction by the unit's statements: the text is predicted again without each of them in turn.
 
 What the number does when a statement is gone is the model's view of it, not a measurement: statements share their
 effects, and one that matters to the cost may not matter to the model. The effect of a compound statement is that of all
@@ -53,7 +53,7 @@ class Explanation:
 
     @property
     def abstained(self) -> Abstention | None:
-        """Why there is no prediction to explain."""
+        """The reason why there is no prediction to explain."""
         return self.prediction.abstained
 
 

@@ -86,7 +86,7 @@ def text_alone(code: CodeText) -> CodeText:
 
 
 def failed(error: Exception) -> Abstention:
-    """Why a query has no answer after an error."""
+    """Return the abstention of a query that failed with an error."""
     if isinstance(error, TooComplexError):
         return Abstention(AbstentionCode.TOO_COMPLEX)
     return Abstention(AbstentionCode.ANALYSIS_FAILED, {"error": type(error).__name__})

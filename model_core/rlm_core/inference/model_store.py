@@ -164,7 +164,7 @@ def summary(directory: Path) -> ModelSummary:
 
 
 def origin(model: ModelSummary) -> ModelOrigin | None:
-    """Where a converted model comes from; None for others.
+    """Return where a converted model comes from; None for other models.
 
     Raises:
         ModelError: the card describes it in another form.

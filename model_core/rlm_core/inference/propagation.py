@@ -68,7 +68,7 @@ class SiteEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
-    """How far measured functions around a unit are from what their text makes one expect, in log10.
+    """The residuals of measured functions near a unit: measured minus predicted from the text, in log10.
 
     ``mean`` is drawn towards 0 where they are few; ``spread`` is their root mean square.
     """
@@ -257,7 +257,7 @@ def features(
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """How the distribution of a first prediction changes: its median moves, its width is multiplied."""
+    """A change of a prediction's distribution: a shift of its median and a factor of its width."""
 
     shift: float
     stretch: float
@@ -384,7 +384,7 @@ def similar_of(
 
 
 def residual(function: CalledFunction, metric: str, expected: CostEstimate | None) -> float | None:
-    """How far a measured function is from what its text makes one expect, in log10; None where either is missing."""
+    """Return a function's measured cost minus that predicted from its text, in log10; None if either is missing."""
     known = known_estimate(function, metric)
     return known.median - expected.median if known is not None and expected is not None else None
 

@@ -1,4 +1,4 @@
-"""Which queries to ask a predictor about a unit.
+"""Selects the queries about a unit.
 
 Input: a predictor, the text of a unit, and the user's choice of metrics, devices and workload. Output: the model's
 default queries for the unit's basis, with the user's choice in place of the defaults. The command line, the editor and

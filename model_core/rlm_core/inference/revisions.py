@@ -56,7 +56,7 @@ def agreement(moved: float, work: float) -> float:
 
 
 def _confirmed(predicted: float, agreed: float) -> float:
-    """How much of a predicted change counts, in log10: between it and what is agreed, as far as that is not small."""
+    """Return the part of a predicted change that counts, in log10: between it and the agreed change if not small."""
     if predicted * agreed <= 0:
         return 0.0
     counted = abs(agreed) ** _STEEPNESS

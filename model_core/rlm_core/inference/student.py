@@ -307,7 +307,7 @@ class OnnxPredictor:
         return known
 
     def _residuals_of(self, measured: MeasuredFunctions, metric: str, shrink: float) -> propagation.Residuals:
-        """How far measured functions are from their predictions; kept, since the units of a file share them."""
+        """Return the residuals of measured functions; cached, since the units of a file share them."""
         if not measured.functions:
             return propagation.Residuals()
         key = measured, metric, shrink

@@ -310,7 +310,7 @@ def without_end(predictions: Sequence[Prediction], facts: WorkFacts | None) -> l
 
 
 def kind_of(facts: WorkFacts, work: KnownWork) -> str:
-    """Which calibration a band has: ``FIXED`` where the text fixes the cost and the network agrees, else ``FACTS``."""
+    """Return the calibration of a band: ``FIXED`` if the text fixes the cost and the network agrees, else ``FACTS``."""
     return FIXED if facts.fixed and work.weight >= FIXED_WEIGHT else FACTS
 
 

@@ -227,7 +227,7 @@ class CommittedIndex:
             self._note(f"{path}: {more:,} more lines cannot be used")
 
     def of_text(self, qualname: str, digest: str) -> list[Measurement]:
-        """Those of a text of units with a name, wherever they are."""
+        """Return the measurements of the units with a name and a text, in any file."""
         key = digest.encode()
         first = self._by_hash.get(key)
         if first is None:
@@ -236,7 +236,7 @@ class CommittedIndex:
         return [one for one in found if (one.qualname, one.source_hash) == (qualname, digest)]
 
     def of_file(self, unit: Unit, path: Path) -> list[Measurement]:
-        """Those of a unit of a file, whatever its text was."""
+        """Return the measurements of a unit of a file, whatever its text was."""
         if not path.is_relative_to(self._root):
             return []
         name, of_unit = path.relative_to(self._root).as_posix(), (unit.qualname, accessor_of(unit.qualname, unit.text))
@@ -251,7 +251,7 @@ class CommittedIndex:
         return [one for one in known if (one.qualname, accessor_of(one.qualname, one.text)) == of_unit]
 
     def below(self, folder: Path) -> list[Measurement]:
-        """Those in files below a folder; of very many lines a part, evenly spaced."""
+        """Return the measurements in files below a folder; of very many, an evenly spaced part."""
         if folder != self._root and not folder.is_relative_to(self._root):
             return []
         name = folder.relative_to(self._root).as_posix()

@@ -294,11 +294,11 @@ class _Index:
         return qualname in self.names
 
     def of_text(self, qualname: str, digest: str) -> list[Measurement]:
-        """Those of a text, wherever it is."""
+        """Return the measurements of a text, wherever it is."""
         return self._by_hash.get((qualname, digest), [])
 
     def of_file(self, unit: Unit, path: Path) -> list[Measurement]:
-        """Those of a unit of a file, whatever its text was."""
+        """Return the measurements of a unit of a file, whatever its text was."""
         parts, accessor = path.parts, accessor_of(unit.qualname, unit.text)
         places = [str(path), *(f"*/{'/'.join(parts[start:])}" for start in range(1, len(parts)))]
         return [one for place in places for one in self._by_path.get((unit.qualname, accessor, place), ())]

@@ -35,7 +35,7 @@ _TEXTS = ("device", "machine", "package", "version", "module", "qualname", "file
 
 
 def newest(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Of each function's text, device, workload and metric only what was measured last."""
+    """Keep only the newest measurement of each function's text, device, workload and metric."""
     found: dict[tuple[object, ...], Measurement] = {}
     for one in sorted(measurements, key=lambda one: one.measured_at):
         workload = tuple(sorted(one.workload.items()))

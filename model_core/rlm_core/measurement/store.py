@@ -71,7 +71,7 @@ class StoreSummary:
 
 
 def default_path() -> Path:
-    """Where this user's measurements are kept."""
+    """Return the path of this user's measurements."""
     return user_data_path("rlm-lsp") / FILE
 
 

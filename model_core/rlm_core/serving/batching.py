@@ -33,7 +33,7 @@ class QueueFullError(RlmError):
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How requests are joined.
+    """Settings for joining requests.
 
     Attributes:
         texts: most texts in one batch.
@@ -103,7 +103,7 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """How many texts wait for the model."""
+        """The number of texts that wait for the model."""
         return self._queue.waiting
 
     def start(self) -> None:

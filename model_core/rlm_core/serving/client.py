@@ -51,7 +51,7 @@ _Piece = tuple[int, wire.Question]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long and how often a server is asked; seconds.
+    """Time limits (seconds) and numbers of attempts of requests to a server.
 
     Attributes:
         connect: for a connection.

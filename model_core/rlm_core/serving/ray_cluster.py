@@ -227,7 +227,7 @@ class Cluster:
         return (name for node in self._nodes() for name in node if name.startswith(_ACCELERATOR))
 
     def places(self, need: Need) -> int:
-        """How many items with this need can run at once.
+        """Return how many items with this need can run at once.
 
         Raises:
             RlmError: none can.
@@ -352,7 +352,7 @@ class _Output:
 
 
 def _probe(address: str) -> None:
-    """See that a cluster answers at an address.
+    """Check that a cluster answers at an address.
 
     Raises:
         RlmError: none does.

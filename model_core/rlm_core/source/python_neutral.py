@@ -104,7 +104,7 @@ def _is_redundant(node: Node) -> bool:
 
 
 def _precedence(node: Node) -> int | None:
-    """How tightly an operation binds; None for anything else."""
+    """Return the precedence of an operation; None for anything else."""
     if node.type in _PRECEDENCE:
         return _PRECEDENCE[node.type]
     if node.type not in ("boolean_operator", "binary_operator"):

@@ -1,4 +1,4 @@
-"""Which units of a Python file have syntax errors, and where the first error of the file is.
+"""Finds the units of a Python file with syntax errors, and the first error of the file.
 
 The grammar reads on behind an error, and reads Python 2: such units have predictions, which mean nothing. What only a
 newer Python than this one parses is kept.

@@ -224,7 +224,7 @@ def processes(accelerate: bool) -> Iterator[Processes]:
 
 
 def launched() -> int:
-    """How many processes the launcher started, according to its environment variable."""
+    """Return how many processes the launcher started, according to its environment variable."""
     return int(os.environ.get("WORLD_SIZE") or 1)
 
 

@@ -144,7 +144,7 @@ class Pools:
             self._of_module.setdefault(int(graph.module[place]), []).append(place)
 
     def others(self, row: int) -> list[int]:
-        """Those of the other files of a function's package."""
+        """Return the functions of the other files of a function's package."""
         members = self._of_package.get(str(self._graph.package[row]), ())
         module = self._graph.module[row]
         return list(islice((place for place in members if self._graph.module[place] != module), MAX_OF_PACKAGE))

@@ -64,7 +64,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How good a model is on held-out rows.
+    """The quality of a model on held-out rows.
 
     Attributes:
         loss: mean loss of a row, in nats.
@@ -156,7 +156,7 @@ class Trainer(ABC, Generic[Model, Item, Batch]):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How much of the run is done, and the whole; by default in steps."""
+        """The finished part of the run and the whole, by default in steps."""
         return self.step, self.total
 
     @cached_property

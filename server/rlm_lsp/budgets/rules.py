@@ -1,4 +1,4 @@
-"""Which budget applies to which prediction, and which queries the budgets of a unit need.
+"""Finds the budgets that apply to predictions, and the queries that the budgets of a unit need.
 
 One budget applies to a prediction: the one with the most qualifiers (device, sizes) that fits it, a comment above the
 unit before the configuration, an earlier line of the configuration before a later one.

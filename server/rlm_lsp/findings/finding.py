@@ -34,7 +34,7 @@ class Confidence:
     error: float = 0.975
 
     def severity(self, probability: float) -> Severity | None:
-        """How severe a finding of this probability is; None when it is not reported. NaN is not a finding."""
+        """Return the severity of a finding of this probability; None if it is not reported. NaN is not a finding."""
         if not probability >= self.least:
             return None
         reached = (severity for severity in reversed(SEVERITIES) if probability >= getattr(self, severity) < 1)

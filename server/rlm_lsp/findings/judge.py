@@ -55,7 +55,7 @@ Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequ
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """When a prediction is a finding, which costs are predicted, and the revision that units are compared with.
+    """The criteria of findings, the costs that are predicted, and the revision that units are compared with.
 
     ``growth`` is the lowest probability of both growth classes at which a rise is a finding.
     """

@@ -1,4 +1,4 @@
-"""Which units get a hint by default: the few whose cost a developer would want to know about.
+"""Selects the units that get a hint by default: the few whose cost a developer would want to know about.
 
 Input: what is known about a unit. Output: why it matters, or None. All units keep their hover.
 """
@@ -30,7 +30,7 @@ def relevance(
     *,
     changed: bool = False,
 ) -> Relevance | None:
-    """Why a unit gets a hint; None where it gets none by default.
+    """Return why a unit gets a hint; None if it gets none by default.
 
     Programs, kernels, modules and networks always do: they are few, and their cost is what they are written for. A
     function does if it was measured, is marked as ``changed`` since git's ``HEAD``, waits, is over or near its budget,

@@ -76,7 +76,7 @@ class WaitChange:
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """How the work of a unit has changed, as far as it got worse."""
+    """The changes of a unit's work that made it worse."""
 
     growth: tuple[GrowthRise, ...] = ()
     wait: WaitChange | None = None

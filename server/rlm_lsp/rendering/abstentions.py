@@ -70,7 +70,7 @@ _OWN_WORDS = frozenset({"article", "kinds", "units", "remedy"})
 
 
 def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
-    """Why there is no prediction, as a clause in lower case; ``quote`` escapes names and other text from outside."""
+    """Return why there is no prediction, as a clause in lower case; ``quote`` escapes names and other outside text."""
     details = dict(abstention.details)
     basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
     details["kinds"] = KINDS.get(basis, quote(basis))
@@ -103,7 +103,7 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
 
 
 def failed_analysis(failure: str) -> str:
-    """That a number rests on the text alone since the analysis failed, as a clause; empty where it did not.
+    """Return the clause that a number is from the text alone since the analysis failed; empty if it did not.
 
     ``failure`` is that of an :class:`rlm_core.queries.analysis.AnalysedUnit`.
     """
@@ -111,7 +111,7 @@ def failed_analysis(failure: str) -> str:
 
 
 def other_judge(code: CodeText, prediction: Prediction) -> str | None:
-    """That a program was predicted for another judge than it looks like, as a clause; None where it was not."""
+    """Return the clause that a program was predicted for another judge than it looks like; None if it was not."""
     looks, answered = code.judge, JUDGES.get(prediction.device or "")
     if looks is None or looks.judge not in JUDGES or answered is None or looks.judge == answered.id:
         return None
@@ -136,7 +136,7 @@ def calibration(basis: Basis, band: Band) -> str:
 
 
 def sizes_origin(sizes: UnitSizes, kind: str) -> str:
-    """Where the sizes of a ``kernel`` or ``module`` come from, as a clause without verb."""
+    """Return the source of the sizes of a ``kernel`` or ``module``, as a clause without verb."""
     is_module = kind == "module"
     first = " ".join(f"{name}={size}" for name, size in sizes.workloads[0].items())
     call = sizes.call if len(sizes.call) <= _MOST_CALL else sizes.call[: _MOST_CALL - 1] + "…"
@@ -155,7 +155,7 @@ def _in_code(text: str) -> str:
 
 
 def scaling(source: CalibrationSource) -> str:
-    """How latencies were scaled to this machine; empty where they were not."""
+    """Describe how latencies were scaled to this machine; empty if they were not."""
     scale = source.cpu_scale
     return (
         f"scaled by {labels.ratio_digits(scale.ratio)} to this CPU (score of {scale.date})" if scale is not None else ""

@@ -24,7 +24,7 @@ _ON_DEVICES = frozenset({"kernel", "module", "network"})
 
 
 def committed_note(count: int) -> str:
-    """How many budgets were judged by measurements that came with the project."""
+    """Return the note about how many budgets were judged by measurements that came with the project."""
     return f"{counted(count, 'budget')} judged by committed measurements"
 
 

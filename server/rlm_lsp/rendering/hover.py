@@ -163,7 +163,7 @@ def _budget(budget: Budget, prediction: Prediction, quote: Callable[[str], str])
 def head_words(
     state: str, changes: Sequence[CostRatio], others: Sequence[str] = (), *, quote: Callable[[str], str] = str
 ) -> str:
-    """How a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` are clauses that come first.
+    """Describe how a unit has changed since git's ``HEAD``; ``state`` is that of ``HeadDiff``, ``others`` come first.
 
     ``quote`` escapes what comes from outside, such as names of devices.
     """
@@ -188,7 +188,7 @@ def head_words(
 def measured_words(
     measured: Sequence[Anchor], shown: Sequence[Prediction] = (), quote: Callable[[str], str] = str
 ) -> Iterable[str]:
-    """Where and when measurements were made, once for those of the same run, and how far they hold.
+    """Describe where and when measurements were made, once per run, and how far they hold.
 
     Values are given where they are not next to a prediction already (``shown``). ``quote`` escapes what comes from
     outside, such as names of inputs.
@@ -236,7 +236,7 @@ def _answer_with(cost: MeasuredCost, shown: Sequence[Prediction]) -> MeasuredPre
 
 
 def _anchored(shown: Sequence[Prediction]) -> Iterable[str]:
-    """How measurements were carried over to changed code."""
+    """Describe how measurements were corrected for changed code."""
     for answer in shown:
         ratio = answer.ratio if isinstance(answer, MeasuredPrediction) else None
         if isinstance(answer, MeasuredPrediction) and ratio is not None and ratio.ratio is not None:
@@ -248,7 +248,7 @@ def _anchored(shown: Sequence[Prediction]) -> Iterable[str]:
 
 
 def _doubts(measured: Sequence[Anchor]) -> Iterable[str]:
-    """Why measurements may not hold here as they are, once for all metrics."""
+    """Describe why measurements may not hold here as they are, once for all metrics."""
     metrics: dict[str, dict[str, None]] = {}
     for anchor in measured:
         cost = anchor.cost
@@ -362,7 +362,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
-    """How the numbers were scaled to this machine; nothing where they were not."""
+    """Describe how the numbers were scaled to this machine; nothing if they were not."""
     for prediction in predictions:
         note = abstentions.scaling(prediction.bands[0].source)
         if note:
@@ -370,7 +370,7 @@ def _scaled(predictions: Sequence[Prediction]) -> Iterable[str]:
 
 
 def _abstained(predictions: Sequence[Prediction], quote: Callable[[str], str]) -> list[str]:
-    """Why there is no prediction, once per reason."""
+    """Describe why there is no prediction, once per reason."""
     notes = (
         f"{labels.METRIC_WORDS[prediction.metric]}: no prediction because"
         f" {abstentions.reason(prediction.abstained, quote)}"

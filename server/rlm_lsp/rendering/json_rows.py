@@ -71,7 +71,7 @@ def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
 
 
 def growth_fields(estimate: GrowthEstimate | None) -> dict[str, Any] | None:
-    """How a cost grows: the class, its probability and the inputs by name; None where it is not certain enough."""
+    """Return a cost's growth class, its probability and the inputs by name; None if it is not certain enough."""
     if estimate is None or not estimate.is_claim:
         return None
     fields = {"class": estimate.growth_class, "probability": estimate.probability}

@@ -195,7 +195,7 @@ def error(factor: float) -> str:
 
 
 def mark(ratio: float, metric: Metric = "latency") -> str:
-    """How a cost has changed: ``▲ 2.1×`` for one that has grown, ``▼ 1.8× memory`` for one that has fallen."""
+    """Return the mark of a change: ``▲ 2.1×`` for a cost that has grown, ``▼ 1.8× memory`` for one that has fallen."""
     changed = f"{RISEN} {times(ratio)}" if ratio >= 1 else f"{FALLEN} {times(1 / max(ratio, 1e-12))}"
     return changed if metric == "latency" else f"{changed} {metric}"
 

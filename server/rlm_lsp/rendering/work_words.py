@@ -270,7 +270,7 @@ def costly_lines(analysed: AnalysedUnit, prediction: Prediction) -> list[tuple[i
 
 
 def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
-    """How the latency of a unit grows with its inputs, and its memory where that differs.
+    """Describe how the latency of a unit grows with its inputs, and its memory if that differs.
 
     A unit that may not end has no latency.
     """

@@ -71,17 +71,17 @@ class DeviceFit:
 
     @property
     def n(self) -> int:
-        """How many measurements the fit rests on."""
+        """The number of measurements of the fit."""
         return len(self.texts)
 
     @property
     def text_count(self) -> int:
-        """Of how many texts they are."""
+        """The number of measured texts."""
         return int(self.texts.max()) + 1
 
     @property
     def several(self) -> int:
-        """How many of these have several measurements."""
+        """The number of texts with several measurements."""
         return len(self.weights) - len(self.centre)
 
     @property
@@ -150,7 +150,7 @@ def joined(known: Array, extra: Array | None) -> Array:
 
 
 def _reach(groups: int, coverage: float) -> tuple[float, float]:
-    """How many groups' worth of left-out errors a band must hold to cover, and by how much to stretch it.
+    """Return how many groups' left-out errors a band must contain to cover, and the factor by which to stretch it.
 
     Where there are too few, all of them cover g / (g + 1) and are stretched to ``coverage`` as a normal error.
     """

@@ -270,7 +270,7 @@ def features(described: Described, workload: Mapping[str, str], device: str | No
 
 
 def _loops(text: str) -> list[tuple[int, bool, bool]]:
-    """Of each loop: in how many it stands, itself included, and whether it multiplies matrices and loads."""
+    """Return for each loop its depth, itself included, and whether it multiplies matrices and loads."""
     found: list[list[int]] = []
     # Indentation and place in ``found`` of the loops that the line stands in; IR is indented too.
     stack: list[tuple[int, int]] = []

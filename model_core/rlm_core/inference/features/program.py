@@ -198,7 +198,7 @@ def _constants(code: str) -> dict[str, float]:
 
 
 def _arrays(code: str, named: dict[str, float]) -> list[float]:
-    """How many elements arrays with written sizes have: the products of adjacent brackets."""
+    """Return the numbers of elements of arrays with written sizes: the products of adjacent brackets."""
     found = []
     for entry in _DIMENSIONS.findall(code):
         product = 1.0

@@ -73,7 +73,7 @@ def find_python(folder: Path) -> str:
 
 
 def check_python(python: str) -> None:
-    """See that an interpreter can measure tests.
+    """Check that an interpreter can measure tests.
 
     Raises:
         DataError: it cannot be run, has no pytest, or is too old or no CPython.

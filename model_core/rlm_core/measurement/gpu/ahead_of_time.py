@@ -70,7 +70,7 @@ class Driver:
         return divmod(self._target.arch, 10) if isinstance(self._target.arch, int) else (9, 4)
 
     def get_active_torch_device(self) -> torch.device:
-        """Where tensors say that they are."""
+        """Return the device that tensors report."""
         return DEVICE
 
     def get_benchmarker(self) -> Callable[..., Sequence[float]]:

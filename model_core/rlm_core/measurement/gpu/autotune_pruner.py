@@ -1,4 +1,4 @@
-"""Which configurations of an autotuned kernel are worth measuring: a hook for ``triton.autotune``.
+"""Selects the configurations of an autotuned kernel that are worth measuring: a hook for ``triton.autotune``.
 
     @triton.autotune(configs, key=["M"], prune_configs_by={"early_config_prune": early_config_prune("team.pruner")})
 

@@ -43,7 +43,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to warm up and to measure (seconds), and the least and most calls."""
+    """Durations of warm-up and measurement (seconds), and the least and most calls."""
 
     warm: float = 0.025
     measure: float = 0.1

@@ -57,7 +57,7 @@ class RunnerJob:
 
 @dataclass(slots=True)
 class RowCounts:
-    """How many rows were made, by status; ``known`` were there before."""
+    """Numbers of rows by status; ``known`` existed before."""
 
     made: dict[str, int] = field(default_factory=dict)
     known: int = 0
@@ -128,7 +128,7 @@ def work_through(job: RunnerJob, done: Iterable[str], limits: RunnerLimits) -> G
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a child ended: at the end of its work, asking for a successor, or in the middle of something."""
+    """The end of a child process: finished, asking for a successor, or interrupted."""
 
     finished: bool = False
     again: bool = False

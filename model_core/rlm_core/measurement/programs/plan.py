@@ -151,7 +151,7 @@ def _short(path: Path, pattern: str) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """How the SHA-1 of a file begins.
+    """Return the beginning of a file's SHA-1.
 
     Raises:
         DataError: it cannot be read.

@@ -31,7 +31,7 @@ _MOST_FAILURES = 2
 
 @dataclass(slots=True)
 class ProgramCounts:
-    """How many programs and pairs of program and input were measured, and how many programs or inputs failed."""
+    """Numbers of measured programs and of pairs of program and input, and of programs or inputs that failed."""
 
     programs: int = 0
     pairs: int = 0

@@ -141,7 +141,7 @@ def _outcome(output: bytes, errors: bytes, limits: ProgramLimits) -> SandboxOutc
 
 
 def _why(result: dict[str, Any], limits: ProgramLimits) -> str:
-    """Why a run does not count; empty if it does."""
+    """Return why a run does not count; empty if it does."""
     words = {
         "time": f"not done within {limits.seconds:g} s",
         "memory": f"took more than {limits.memory / _MIB:,.0f} MiB",
@@ -201,7 +201,7 @@ def find_sandbox(choice: Choice) -> Sandbox:
 
 
 def _try(sandbox: Sandbox) -> str:
-    """Why a sandbox does not work; empty if it does."""
+    """Return why a sandbox does not work; empty if it does."""
     with ScratchFolder() as build:
         outcome = execute(sandbox, SandboxTask(["/bin/sh", "-c", "exit 0"], {}, [], build, _TRY), [])
     if isinstance(sandbox, LimitsOnly):

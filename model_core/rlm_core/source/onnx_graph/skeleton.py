@@ -92,7 +92,7 @@ def bucket(text: str, count: int) -> int:
 
 
 def path_counts(steps: Sequence[Step], longest: int = 4) -> dict[str, float]:
-    """How many directed paths of 1 to ``longest`` operators there are, by their labels; joins are passed through."""
+    """Count the directed paths of 1 to ``longest`` operators, by their labels; joins are passed through."""
     ending: list[dict[str, float]] = []
     counts: dict[str, float] = {}
     for step in steps:

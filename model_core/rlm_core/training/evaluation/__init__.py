@@ -1,1 +1,1 @@
-"""How accurate and calibrated a model is: metrics by task, plain baselines, intervals by bootstrap over groups."""
+"""Evaluates models: metrics by task, plain baselines, intervals by bootstrap over groups."""

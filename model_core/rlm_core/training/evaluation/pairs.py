@@ -121,7 +121,7 @@ def _reports(
     predicted: Mapping[str, Array],
     ratios: Mapping[str, Callable[[Sequence[Pair]], Ratios]],
 ) -> list[PairReport]:
-    """Of all pairs, and of each of several languages with ``MIN_GROUPS`` groups or more."""
+    """Return reports of all pairs, and of each of several languages with ``MIN_GROUPS`` groups or more."""
     languages = np.array([rows[pair.first].task.language for pair in pairs])
     groups = np.array([pair.group for pair in pairs])
     changed = np.array([pair.changed for pair in pairs])

@@ -27,7 +27,7 @@ class Limits:
 
     @classmethod
     def of(cls, device: torch.device) -> Limits:
-        """Those of a device; a GPU needs much at once to be busy, as far as its memory goes."""
+        """Return the limits of a device; a GPU needs as much work at once as its memory allows."""
         if device.type != "cuda":
             return cls()
         share = min(torch.cuda.get_device_properties(device).total_memory / _WHOLE, 1.0)

@@ -53,12 +53,12 @@ class FullModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the decoder computes."""
+        """The device of the decoder."""
         return self.decoder.embed.weight.device
 
     @property
     def limits(self) -> Limits:
-        """How much runs at once on the device."""
+        """The limits of the work that runs at once on the device."""
         return Limits.of(self.device)
 
     @torch.inference_mode()

@@ -63,7 +63,7 @@ def served_tolerance(numbers: NumberFormat) -> float:
 
 
 def max_questions(numbers: NumberFormat) -> int:
-    """How many questions a search may take so that its nodes fit into a few hundred megabytes."""
+    """Return how many questions a search may take so that its nodes fit into a few hundred megabytes."""
     if numbers.exponent_first:
         return 4096
     mantissas = int(numbers.base**numbers.mantissa_digits)

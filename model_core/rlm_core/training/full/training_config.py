@@ -90,7 +90,7 @@ class NumbersConfig:
 
 @dataclass(frozen=True, slots=True)
 class ModelFitConfig:
-    """How the model is trained.
+    """Settings for training the model.
 
     Attributes:
         accumulation: batches of ``tokens_per_batch`` padded tokens whose gradients are summed up for a step.
@@ -169,7 +169,7 @@ class FullTrainConfig:
 
     @property
     def format(self) -> NumberFormat:
-        """How numbers are written."""
+        """The format of numbers."""
         return NumberFormat(**{entry.name: getattr(self.numbers, entry.name) for entry in fields(NumbersConfig)})
 
 

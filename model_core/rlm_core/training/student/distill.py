@@ -56,7 +56,7 @@ Question = tuple[CodeText, Query]
 
 @dataclass(frozen=True, slots=True)
 class DistillConfig:
-    """How much the teacher counts; see the module."""
+    """The weight of the teacher; see the module."""
 
     weight: float = 0.5
     unlabelled: int = 20_000

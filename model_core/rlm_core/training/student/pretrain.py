@@ -72,7 +72,7 @@ def standardised(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def hide_spans(lengths: npt.NDArray[np.int64], width: int, share: float, rng: np.random.Generator) -> Tensor:
-    """Which tokens to hide, ``(batch, width)``: spans of geometric length that fill ``share`` of each text."""
+    """Select the tokens to hide, ``(batch, width)``: spans of geometric length that fill ``share`` of each text."""
     starts = rng.random((len(lengths), width)) < share / _MEAN_SPAN
     spans = rng.geometric(1 / _MEAN_SPAN, starts.shape) * starts
     left = np.zeros(len(lengths), np.int64)

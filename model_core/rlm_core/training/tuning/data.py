@@ -122,7 +122,7 @@ def _completed(corpus: Corpus, known: ModelScope, number: int) -> _Completion:
 
 
 def _unusable(name: str, value: float, device: str | None, workload: dict[str, str], known: ModelScope) -> str | None:
-    """Why a row cannot be learned from; None if it can."""
+    """Return why a row cannot be learned from; None if it can."""
     basis, _, metric, _ = task_parts(name)
     if metric == "accuracy":
         return f"values of {name}: accuracies are not tuned"

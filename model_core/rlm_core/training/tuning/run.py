@@ -189,7 +189,7 @@ def _fresh(texts: Rows, folds: Rows) -> npt.NDArray[np.bool_]:
 
 
 def _forgetting(before: Path, after: Path, keep: Sequence[Path], slices: set[str]) -> str | None:
-    """Why the new model is refused: its error on original rows of the tuned tasks has grown; None if it has not."""
+    """Return the reason to refuse the new model, a larger error on original rows of the tuned tasks, or None."""
     if not keep:
         return None
     rows: list[Row] = []

@@ -140,7 +140,7 @@ class TextEncoder(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the encoder computes."""
+        """The device of the encoder."""
         return next(self.parameters()).device
 
 

@@ -1,4 +1,4 @@
-"""Which functions there are and when each is watched.
+"""Registers the measured functions and decides when each is watched.
 
 At most ``calls`` outermost calls of a function are taken a test; then it is switched off until the next test. A
 function that many tests reach sleeps ever longer between them (every second test, every fourth, ...), so that the whole
@@ -62,7 +62,7 @@ class Function:
 
 
 class Scope:
-    """Which modules are measured: those of ``packages`` (dotted names are taken too) that are not tests themselves."""
+    """The modules that are measured: those of ``packages`` (dotted names too) that are not tests themselves."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = tuple(packages)

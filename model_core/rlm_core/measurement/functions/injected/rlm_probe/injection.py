@@ -1,4 +1,4 @@
-"""When calls begin and end, from code that is written into functions as their modules are imported (CPython 3.11).
+"""Reports when calls begin and end, by code inserted into functions as their modules are imported (CPython 3.11).
 
 Only functions that return are watched: a generator or coroutine would have to tell each resume. Lines, names,
 signatures and documentation of a function stay as they are; byte-code caches of the modules are neither read nor

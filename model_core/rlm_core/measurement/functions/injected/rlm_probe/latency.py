@@ -42,7 +42,7 @@ class Costs:
         return costs > least and 4 * costs > call[0]
 
     def least(self, other: Costs) -> Costs:
-        """Of each cost the lesser."""
+        """Return the lesser of each cost."""
         return Costs(*map(min, astuple(self), astuple(other)))
 
 

@@ -1,4 +1,4 @@
-"""When calls begin and end, from ``sys.monitoring`` (CPython 3.12 on).
+"""Reports when calls begin and end, by ``sys.monitoring`` (CPython 3.12 on).
 
 One tool looks at the first start of every code object and finds the functions to measure; it is never asked again
 about the same code. The other has events on those functions alone, which are taken away when a function is switched
