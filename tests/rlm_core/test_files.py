@@ -167,6 +167,7 @@ DIRECT_READS = {
     "model_core/rlm_core/measurement/programs/sandbox.py",  # the system
     "model_core/rlm_core/serving/access.py",  # the user's token
     "model_core/rlm_core/cost/library/statements.py",  # the package
+    "model_core/rlm_core/queries/facts_cache.py",  # the package
     "server/rlm_lsp/cli/adapt.py",  # what the user named, read before within limits
     "server/rlm_lsp/cli/bench.py",  # what the user named
     "server/rlm_lsp/cli/doctor.py",  # the system

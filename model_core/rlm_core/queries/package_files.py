@@ -8,7 +8,6 @@ What an analysis reads of other files is limited, in bytes and in processor time
 from __future__ import annotations
 
 import stat
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,12 +26,13 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 
 Overlay = Callable[[Path], ParsedSource | bytes | None]
-# Of the modules that an analysis may load, and of those that are remembered. The files of torch that import most load
-# 5 MB in two seconds.
-_INDEXED_BYTES = 16 * 2**20
+# Of the modules that an analysis may load, remembered or not: what it finds depends on no clock. The files of torch that
+# import most load 5 MB in two seconds.
+_LOADED_BYTES = 10 * 2**20
+_INDEXED_BYTES = 16 * 2**20  # of the modules that are remembered
 _LEAST_BYTES = 32 * 2**10  # that a module counts: an index is more than its text
-_LOAD_SECONDS = 4.0  # of processor time, for the modules of an analysis that are not remembered
-_PARSE_SECONDS = 1.5  # for one of them; 2 MiB of ordinary code take half of that
+_COMPLEX_BYTES = 4 * 2**20  # that a module counts that takes too long to parse
+_PARSE_SECONDS = 1.5  # for a module; 2 MiB of ordinary code take half of that
 _SCANNED_FILES = 20_000  # of a package, for names of functions
 _SCANNED_BYTES = 128 * 2**20  # of a package; torch has 44 MiB
 _PACKAGES = 16
@@ -82,7 +82,7 @@ class PackageFiles:
         """A new analysis starts, with a new budget; ``before_reading`` is called before each file that is read."""
         self.loaded.clear()
         self._before_reading = before_reading
-        self._bytes_left, self._seconds_left = _INDEXED_BYTES, _LOAD_SECONDS
+        self._bytes_left = _LOADED_BYTES
 
     def structure(self, path: Path | None) -> int:
         """A number that changes when names, imports or classes of another file than ``path`` do."""
@@ -169,8 +169,6 @@ class PackageFiles:
                 return None
             known = self._indices.get((path, dotted))
             if known is None or known.version != version:
-                if self._seconds_left <= 0:
-                    return None
                 self._before_reading()
                 if parsed is None or parsed.language != "python":
                     content = read_regular(path, MAX_FILE_BYTES, root) if parsed is None else parsed.source
@@ -179,12 +177,11 @@ class PackageFiles:
                 self._indices[path, dotted] = known
         except (OSError, ValueError):
             return None
-        self._bytes_left -= size
+        self._bytes_left -= size if known.index is not None else max(size, _COMPLEX_BYTES)
         return known.index
 
     def _read(self, path: Path, parsed: ParsedSource, dotted: str) -> ModuleIndex | None:
         """The index of a module; None for one that is too complex."""
-        start = time.thread_time()
         try:
             index = index_module(parsed, dotted, is_package=path.name == "__init__.py")
         except TooComplexError:
@@ -192,8 +189,6 @@ class PackageFiles:
         except Exception as error:
             absorb(f"the analysis of {path}", error)
             return None
-        finally:
-            self._seconds_left -= time.thread_time() - start
         context = context_of(index)
         if self._contexts.setdefault((path, dotted), context) != context:
             self._changes[path] += 1

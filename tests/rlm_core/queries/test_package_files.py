@@ -63,7 +63,7 @@ def test_modules_are_loaded_from_the_own_package_and_each_once_per_analysis(root
 
 
 def test_modules_beyond_the_bytes_of_an_analysis_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_files, "_INDEXED_BYTES", 2 * package_files._LEAST_BYTES)
+    monkeypatch.setattr(package_files, "_LOADED_BYTES", 2 * package_files._LEAST_BYTES)
     files = files_of()
     for _ in range(2):  # also of those that are remembered
         files.start()
@@ -73,13 +73,22 @@ def test_modules_beyond_the_bytes_of_an_analysis_are_unknown(root: Path, monkeyp
     assert files.load(root, "package", "package.deep.inner") is not None
 
 
-def test_modules_beyond_the_time_of_an_analysis_are_unknown(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_files, "_LOAD_SECONDS", 1e-9)
+def test_a_module_that_is_too_complex_uses_up_more_of_an_analysis(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = package_files.index_module
+
+    def refuse(source: ParsedSource, dotted: str, *, is_package: bool) -> ModuleIndex:
+        if dotted == "package.work":
+            raise TooComplexError("too complex to analyse")
+        return real(source, dotted, is_package=is_package)
+
+    monkeypatch.setattr(package_files, "index_module", refuse)
+    monkeypatch.setattr(package_files, "_LOADED_BYTES", package_files._COMPLEX_BYTES)
     files = files_of()
-    assert files.load(root, "package", "package.work") is not None
-    assert files.load(root, "package", "package.deep.inner") is None
+    for _ in range(2):  # also where it is remembered
+        files.start()
+        assert files.load(root, "package", "package.work") is None
+        assert files.load(root, "package", "package.deep.inner") is None
     files.start()
-    assert files.load(root, "package", "package.work") is not None
     assert files.load(root, "package", "package.deep.inner") is not None
 
 
