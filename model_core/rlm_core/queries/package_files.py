@@ -2,7 +2,7 @@
 
 A package's files are scanned for the names of methods once, and a file is parsed when a call may run one of its
 functions. ``overlay`` gives the texts that take precedence over the disk, already parsed where they are analysed too.
-What an analysis reads of other files is limited, in bytes and in processor time; the rest counts as unknown.
+What an analysis reads of other files is limited in bytes; the rest counts as unknown.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
 
 Overlay = Callable[[Path], ParsedSource | bytes | None]
-# Of the modules that an analysis may load, remembered or not: what it finds depends on no clock. The files of torch that
-# import most load 5 MB in two seconds.
+# Of the modules that an analysis may load, remembered or not: what it finds depends on no clock. The files of torch
+# that import most load 5 MB in two seconds.
 _LOADED_BYTES = 10 * 2**20
 _INDEXED_BYTES = 16 * 2**20  # of the modules that are remembered
 _LEAST_BYTES = 32 * 2**10  # that a module counts: an index is more than its text

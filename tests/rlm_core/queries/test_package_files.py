@@ -74,12 +74,10 @@ def test_modules_beyond_the_bytes_of_an_analysis_are_unknown(root: Path, monkeyp
 
 
 def test_a_module_that_is_too_complex_uses_up_more_of_an_analysis(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = package_files.index_module
-
     def refuse(source: ParsedSource, dotted: str, *, is_package: bool) -> ModuleIndex:
         if dotted == "package.work":
             raise TooComplexError("too complex to analyse")
-        return real(source, dotted, is_package=is_package)
+        return index_module(source, dotted, is_package=is_package)
 
     monkeypatch.setattr(package_files, "index_module", refuse)
     monkeypatch.setattr(package_files, "_LOADED_BYTES", package_files._COMPLEX_BYTES)
