@@ -130,7 +130,8 @@ def snapshot(commit: str | None, paths: Sequence[Path]) -> Snapshot:
         listing = Path(scratch) / "files"
         listing.write_text(listed, encoding="utf-8")
         search = os.pathsep.join(str(folder / name) for name in ("server", "model_core"))
-        environment = {**os.environ, "PYTHONPATH": search, "PYTHONHASHSEED": "0"}
+        off = {"PYTHONHASHSEED": "0", "RLM_LSP_FACTS_CACHE": "off"}
+        environment = {**os.environ, "PYTHONPATH": search, **off}
         command = [sys.executable, "-P", __file__, "--work", str(listing)]
         printed = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True).stdout
     if kept is not None:
