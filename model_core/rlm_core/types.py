@@ -177,6 +177,8 @@ class WorkFacts:
 
     ``unknown_calls`` is the expected number of executed calls whose cost is not known, ``unknown_sizes`` the number of
     sizes that the text does not fix, ``opaque`` that of operations on objects of unknown types, which may run any code.
+    ``unknown`` names the calls (``fetch()``) and operations (``+``) in these two, the most frequent first, with how
+    often each runs, and ``types`` the types of parameters that the text shows, as type hints.
     ``endless`` is the line of a loop or recursion that may not end, ``nodes`` how much syntax was read.
     """
 
@@ -186,8 +188,10 @@ class WorkFacts:
     endless: int | None = None
     unknown_calls: float = 0.0
     unknown_sizes: int = 0
-    opaque: int = 0
+    opaque: float = 0.0
     nodes: int = 0
+    unknown: tuple[tuple[str, float], ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
 
     def __hash__(self) -> int:
         # Texts with facts are keys of caches: facts that differ nearly always differ in these.
@@ -195,8 +199,8 @@ class WorkFacts:
 
     @property
     def fixed(self) -> bool:
-        """True if the text fixes the cost: every size and every call is known."""
-        return not self.unknown_calls and not self.unknown_sizes
+        """True if the text fixes the cost: every size, every call and every operation is known."""
+        return not (self.unknown_calls or self.unknown_sizes or self.opaque)
 
     def of(self, metric: str) -> CostFacts:
         """The facts about latency or memory."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WorkFacts
@@ -23,6 +23,7 @@ from .domain.syntax import parse
 from .domain.values import Value
 from .evaluate.function_bodies import bind_defaults, read_function
 from .evaluate.parameters import assumed
+from .evaluate.shown_types import typed
 from .library.unit_costs import primitive
 from .scope import Definition, Scope, Texts
 
@@ -31,6 +32,7 @@ TYPICAL_SIZE, LARGE_SIZE = 10.0, 1000.0
 TYPICAL_CALL_SECONDS = 2e-6
 _MOST_CAUSES = 6
 _MOST_WAITS = 8
+_MOST_UNKNOWN = 16
 _EVEN = 0.5  # share of the runs
 _MOST_NAME = 60
 
@@ -43,13 +45,22 @@ class Analysis:
     dependencies: tuple[Definition, ...] = ()
 
 
-def work_facts(text: str, scope: Scope | None = None, qualname: str = "") -> WorkFacts | None:
-    """The facts of a function, method or program; None where the text cannot be read."""
-    analysis = analyse(text, scope, qualname)
+def work_facts(
+    text: str, scope: Scope | None = None, qualname: str = "", types: Mapping[str, str] | None = None
+) -> WorkFacts | None:
+    """The facts of a function, method or program; None where the text cannot be read. See :func:`analyse`."""
+    analysis = analyse(text, scope, qualname, types=types)
     return analysis.facts if analysis is not None else None
 
 
-def analyse(text: str, scope: Scope | None = None, qualname: str = "", *, budget: int = BUDGET) -> Analysis | None:
+def analyse(
+    text: str,
+    scope: Scope | None = None,
+    qualname: str = "",
+    *,
+    budget: int = BUDGET,
+    types: Mapping[str, str] | None = None,
+) -> Analysis | None:
     """The facts of a unit and what they depend on.
 
     Args:
@@ -57,15 +68,17 @@ def analyse(text: str, scope: Scope | None = None, qualname: str = "", *, budget
         scope: what the names outside the unit mean.
         qualname: the unit's qualified name; ``self`` is an instance of the class in it.
         budget: how many syntax nodes the analysis may read.
+        types: types of the parameters, as hints, where the text does not show them.
     """
-    context = Context(Frame(scope or Texts()), budget)
+    context = Context(Frame(scope or Texts()), budget, types=dict(types or {}))
     try:
         meter = cost_of(context, text, qualname)
     except (TooComplex, RecursionError):
         return None
     if meter is None:
         return None
-    facts = replace(_facts(meter, budget - context.left), opaque=context.opaque)
+    shown = tuple((name, hint) for name, hint in sorted(context.types.items()) if len(hint) <= _MOST_NAME)
+    facts = replace(_facts(meter, budget - context.left), types=shown)
     return Analysis(facts, tuple({id(entry): entry for entry in context.dependencies}.values()))
 
 
@@ -100,6 +113,7 @@ def _function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, qu
         frame.names[name] = assumed(name, value)
     for parameter in names:
         frame.names.setdefault(parameter.arg, Value("unknown", name=parameter.arg))
+    context.types = typed(context, node, frame.names, context.types)
     for rest, kind in ((arguments.vararg, "tuple"), (arguments.kwarg, "dict")):
         if rest is not None:
             frame.names[rest.arg] = Value(kind, size=Quantity({(((rest.arg, LINEAR), 1.0),): (1.0, 1.0, 1.0)}))
@@ -142,14 +156,19 @@ def _solution(context: Context, node: ast.ClassDef) -> None:
         frame = Frame(outer.scope, f"{node.name}.{method.name}", method, parent=outer, depth=0)
         for parameter in (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs):
             frame.names[parameter.arg] = Value("unknown", name=parameter.arg)
+        with context.inside(frame):
+            typed(context, method, frame.names)
         _, meter = read_function(context, frame)
         context.meter.add(meter)
 
 
 def _facts(meter: Meter, nodes: int) -> WorkFacts:
-    seconds, memory, unknown = meter.total, meter.peak, meter.unknown
-    sizes = {name for quantity in (seconds, unknown) for name in quantity.names}
-    missing = _stated(unknown.evaluate(lambda name: TYPICAL_SIZE)[1])
+    seconds, memory = meter.total, meter.peak
+    sizes = {name for quantity in (seconds, *meter.unknown.values()) for name in quantity.names}
+    unknown = {
+        name: _stated(times.evaluate(lambda name: TYPICAL_SIZE)[1]) for name, times in sorted(meter.unknown.items())
+    }
+    missing = sum(times for name, times in unknown.items() if name.endswith("()"))
     waits = [_wait(wait) for wait in meter.waits]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
@@ -159,6 +178,8 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         endless=meter.endless[0] if meter.endless is not None and meter.endless[1] > 0.2 else None,
         unknown_calls=missing,
         unknown_sizes=len(sizes),
+        opaque=sum(unknown.values()) - missing,
+        unknown=tuple(sorted(unknown.items(), key=lambda entry: -entry[1])[:_MOST_UNKNOWN]),
         nodes=nodes,
     )
 

@@ -27,6 +27,7 @@ _HALF_AGREED, _STEEPNESS = 0.5, 3
 _LEAN, _MOST_LEANING = 0.02, 0.3
 MOST_WIDENING = 1.0
 _GROUPS = 19
+_TASK = "revisions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ REVISIONS: Mapping[Metric, RevisionSpread] = {
 }
 
 
+def _is_revised(ratio: CostRatio) -> bool:
+    return bool(ratio.bands) and ratio.bands[0].source.task.startswith(f"{_TASK}/")
+
+
 def agreement(moved: float, work: float) -> float:
     """The change, in log10, on which the model's medians and the work facts agree: 0 where their directions differ."""
     return math.copysign(min(abs(moved), abs(work)), moved) if moved * work > 0 else 0.0
@@ -65,9 +70,12 @@ def _confirmed(predicted: float, agreed: float) -> float:
 
 
 def revised(ratio: CostRatio) -> CostRatio:
-    """A ratio of two revisions of a function; one without a known agreement (``ratio.agreed``) as it is."""
+    """A ratio of two revisions of a function; one without a known agreement (``ratio.agreed``) as it is.
+
+    So is one that is corrected already.
+    """
     model = REVISIONS.get(ratio.metric)
-    if ratio.ratio is None or ratio.agreed is None or model is None:
+    if ratio.ratio is None or ratio.agreed is None or model is None or _is_revised(ratio):
         return ratio
     predicted = math.log10(ratio.ratio)
     centre = _confirmed(predicted, ratio.agreed) if model.agreement_counts else 0.0
@@ -76,6 +84,6 @@ def revised(ratio: CostRatio) -> CostRatio:
     steps = np.array([*(-step for step in reversed(model.distances)), 0.0, *model.distances])
     quantiles = tuple(float(10**log) for log in centre + size * steps)
     assert len(quantiles) == len(LEVELS), "a distance for each level"
-    source = CalibrationSource(f"revisions/{ratio.basis}/{ratio.metric}")
+    source = CalibrationSource(f"{_TASK}/{ratio.basis}/{ratio.metric}")
     banded = bands(quantiles, _GROUPS, model.rows, source)
     return replace(ratio, ratio=quantiles[MEDIAN], bands=banded, quantiles=quantiles)

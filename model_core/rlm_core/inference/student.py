@@ -55,16 +55,18 @@ from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
-from .revisions import agreement
+from .revisions import agreement, revised
 from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
 from .work_mixture import (
     FIXED,
     WorkMixture,
     facts_of,
+    is_decided,
     is_fixed,
     takes_the_same_memory,
     with_facts,
+    with_pair_facts,
     without_end,
     work_moved,
 )
@@ -356,17 +358,17 @@ class OnnxPredictor:
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
     ) -> list[list[CostRatio]]:
         """The ratios of ``queries[i]`` between the texts of ``pairs[i]``; see :mod:`rlm_core.inference.cost_ratio`."""
+        pairs = [with_pair_facts(before, after) for before, after in pairs]
         texts = [code for pair in pairs for code in pair]
         answers = self.predict(texts, [asked for asked in queries for _ in range(2)])
         # Encodings are cached: what the change role needs was made for the predictions.
         encodings = self._encodings.of((code.text, code.language, code.basis) for code in texts)
-        facts = [facts_of(code) for code in texts]
         result = []
         for i, (before, after) in enumerate(pairs):
             parts = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
             line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
             is_same = self._reading(before) == self._reading(after)
-            work = facts[2 * i], facts[2 * i + 1]
+            work = before.work, after.work
             result.append([self._ratio(first, second, parts[0], parts[1], work, is_same) for first, second in line])
         return result
 
@@ -432,6 +434,9 @@ class OnnxPredictor:
         ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
         if basis != "call" or None in work or is_fixed(before) or is_fixed(after):
             return ratio
+        if not is_decided(*work, metric):
+            # What differs is not known: as for two revisions of which the facts say nothing.
+            return revised(replace(ratio, agreed=0.0))
         return replace(ratio, agreed=agreement(moved, worked))
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rlm_core.boundary import absorb
-from rlm_core.cost.analysis import work_facts
+from rlm_core.cost.analysis import TYPICAL_CALL_SECONDS, work_facts
 from rlm_core.cost.domain.quantities import part_of
 from rlm_core.cost.scope import Texts
 from rlm_core.errors import ModelError
@@ -57,6 +57,7 @@ FLOOR_SHARE = 0.5
 # CPython keeps small objects for later: a call may take that much less than its objects add up to.
 _REUSED_BYTES = 4096.0
 _GRID = 384
+_MORE = 1 + 1e-6
 # Bands of texts that fix their cost, and of all others with facts: the names of their calibration start so.
 FIXED, FACTS = "fixed", "facts"
 _DEFINITION = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
@@ -256,19 +257,37 @@ def known_wait(facts: WorkFacts) -> tuple[float, float]:
     return least, min(max(sum(seconds.likely for seconds in timed), least), MOST_STATED)
 
 
-def facts_of(code: CodeText) -> WorkFacts | None:
+def facts_of(code: CodeText, types: Mapping[str, str] | None = None) -> WorkFacts | None:
     """The facts of a text; of one that comes without them, those that it shows together with its callees.
 
-    None where there are none, or where the analysis fails.
+    ``types`` are hints for parameters whose type the text does not show. None where there are no facts, or where the
+    analysis fails.
     """
     if code.work is not None or code.language != "python" or code.basis not in ("call", "program"):
         return code.work
     functions = {match[1]: callee.text for callee in code.callees if (match := _DEFINITION.search(callee.text))}
     try:
-        return work_facts(code.text, Texts(functions))
+        return work_facts(code.text, Texts(functions), types=types)
     except Exception as error:
         absorb("the analysis of a text", error)
         return None
+
+
+def with_pair_facts(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText]:
+    """Two texts of a function with their facts: what one of them shows of a parameter's type counts for the other.
+
+    Where only one shows a type, both are analysed again with their callees alone, so that both know the same.
+    """
+    first, second = facts_of(before), facts_of(after)
+    if first is not None and second is not None:
+        shown, also_shown = dict(first.types), dict(second.types)
+        is_clear = not (first.opaque or second.opaque or first.unknown_calls or second.unknown_calls)
+        if not is_clear and shown.keys() != also_shown.keys():
+            types = shown | also_shown
+            again = [facts_of(replace(code, work=None), types) for code in (before, after)]
+            if None not in again:
+                first, second = again
+    return replace(before, work=first), replace(after, work=second)
 
 
 def with_facts(
@@ -332,6 +351,27 @@ def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -
     if before is None or after is None:
         return 0.0
     return log_work(after, metric) - log_work(before, metric)
+
+
+def is_decided(before: WorkFacts | None, after: WorkFacts | None, metric: str) -> bool:
+    """Return whether the known parts of two texts say which costs more.
+
+    Parts of unknown cost that both share cancel. Those of one text alone can only make it cost more: they decide
+    nothing where the other text has such parts too, or more known work.
+    """
+    if before is None or after is None:
+        return True
+    first, second = dict(before.unknown), dict(after.unknown)
+    removed = any(times > second.get(name, 0.0) * _MORE for name, times in first.items())
+    added = any(times > first.get(name, 0.0) * _MORE for name, times in second.items())
+    moved = _known_work(after, metric) - _known_work(before, metric)
+    return not (removed and added) and (not added or moved >= 0) and (not removed or moved <= 0)
+
+
+def _known_work(facts: WorkFacts, metric: str) -> float:
+    """Seconds or bytes of a text at typical sizes without its unknown calls."""
+    guessed = facts.unknown_calls * TYPICAL_CALL_SECONDS if metric == "latency" else 0.0
+    return facts.of(metric).typical - guessed
 
 
 def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:

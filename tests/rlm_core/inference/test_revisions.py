@@ -66,6 +66,11 @@ def test_a_change_that_only_one_of_the_two_sees_is_not_believed_but_widens_the_b
     assert doubtful.bands[0].high > 1.5 * surely.bands[0].high
 
 
+def test_a_ratio_is_revised_once() -> None:
+    revision = revised(ratio_of(1.0, 0.5))
+    assert revised(revision) == revision
+
+
 def test_a_ratio_that_does_not_rest_on_both_stays() -> None:
     arithmetic = ratio_of(3.0, None)
     assert revised(arithmetic) is arithmetic

@@ -26,6 +26,7 @@ from rlm_core.inference.work_mixture import (
     WorkMixture,
     facts_of,
     features,
+    is_decided,
     is_fixed,
     kind_of,
     known_wait,
@@ -39,6 +40,7 @@ from rlm_core.inference.work_mixture import (
     takes_the_same_memory,
     truncated,
     with_facts,
+    with_pair_facts,
     without_end,
     work_moved,
 )
@@ -245,6 +247,49 @@ def test_facts_are_those_of_the_text_and_its_callees() -> None:
     facts = facts_of(CodeText("def f():\n    helper()\n", "python", "call", (callee,)))
     assert facts is not None
     assert known_wait(facts) == (2, 2)
+
+
+def _call(text: str) -> CodeText:
+    return CodeText(text, "python", "call")
+
+
+def test_of_a_pair_what_one_text_shows_of_a_type_counts_for_the_other() -> None:
+    before, after = _call("def f(p, m):\n    return p.joinpath(m)\n"), _call("def f(p, m):\n    return p / m\n")
+    first, second = (code.work for code in with_pair_facts(before, after))
+    assert first is not None
+    assert second is not None
+    assert second.unknown == ()
+    assert abs(work_moved(first, second, "latency")) < 0.1
+    alone = facts_of(after)
+    assert alone is not None
+    assert alone.unknown == (("/", 1.0),)
+
+
+def test_facts_of_a_pair_that_shows_the_same_types_stay() -> None:
+    stated = replace(_call("def f(p): pass"), work=WorkFacts(nodes=1, opaque=1.0))
+    assert with_pair_facts(stated, stated) == (stated, stated)
+
+
+LOOP = "    for _ in range(1000):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "decided"),
+    [
+        ("    fetch(a)\n", "    fetch(a)\n" + LOOP, True),  # what both call cancels
+        ("    fetch(a)\n", "    load(a)\n", False),
+        ("    fetch(a)\n" + LOOP, "    load(a)\n", False),
+        ("    pass\n", "    fetch(a)\n" + LOOP, True),
+        (LOOP, "    fetch(a)\n", False),  # less known work, but more that is not known
+        ("    fetch(a)\n" + LOOP, "    pass\n", True),
+        ("    a + 1\n", "    a + 1\n    a + 2\n", True),
+        ("    a.b\n" + LOOP, "    a.c\n", False),
+    ],
+)
+def test_a_pair_is_decided_by_what_is_known(before: str, after: str, decided: bool) -> None:
+    first, second = (facts_of(_call(f"def f(a):\n{body}")) for body in (before, after))
+    assert is_decided(first, second, "latency") is decided
+    assert is_decided(second, first, "latency") is decided
 
 
 def test_networks_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ class Context:
     meter: the cost of the current region.
     path: the share of the runs of the current function that enter the current region.
     open: the functions that are being read, the innermost last.
-    opaque: operations on objects of unknown types, which may run any code.
     dependencies: the functions of the program whose text was read.
     largest_block: bytes of the largest block of memory.
     left_in_receiver: bytes that the last method added to containers of its object.
@@ -43,6 +42,7 @@ class Context:
     instances: what ``__init__`` stores in the attributes of ``self``, by class.
     functions: the syntax trees of functions that were read, by text: a text has one tree in an analysis.
     blocks: what the bodies of loops do, by loop.
+    types: types of the parameters of the analysed function, as hints; those that its text shows once it is read.
     strict: raise what a library rule raises, for tests.
     """
 
@@ -54,7 +54,6 @@ class Context:
     expression_depth: int = 0
     statement_depth: int = 0
     open: list[Frame] = field(default_factory=list)
-    opaque: int = 0
     dependencies: list[Definition] = field(default_factory=list)
     largest_block: Quantity = ZERO
     left_in_receiver: Quantity = ZERO
@@ -63,6 +62,7 @@ class Context:
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     functions: dict[str, Function | None] = field(default_factory=dict)
     blocks: dict[LoopNode, BlockSyntax] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
     strict: ClassVar[bool] = False
 
     @property
@@ -79,6 +79,17 @@ class Context:
         self.left -= nodes
         if self.left < 0:
             raise TooComplex
+
+    def miss(self, operation: str, *values: Value, times: Quantity = ONE) -> None:
+        """Count an operation on values; one on an object of an unknown type may run any code.
+
+        Args:
+            operation: what it is written as, such as ``+``.
+            values: the operands whose type decides what runs.
+            times: how often it runs.
+        """
+        if any(value.kind in ("unknown", "object") and not value.is_number for value in values):
+            self.meter.miss(operation, times)
 
     def stop(self) -> None:
         """Let nothing behind this statement run."""
@@ -146,6 +157,9 @@ class Context:
                 self.meter.run_on(self.frame.line)
             count = ONE
         times = ONE if share is None else share
+        if not (value.kind == "object" and value.name and value.payload is None):
+            # Objects of the library have their own entries.
+            self.miss("iter", value, times=count * times)
         if value.kind == "array":
             self.meter.spend(value.step * count * times)
         if value.kind == "iterator" and isinstance(value.payload, Meter):

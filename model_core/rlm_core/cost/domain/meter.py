@@ -57,13 +57,15 @@ class Meter:
 
     ``own`` is the constant part of ``seconds`` that has not been added to it yet. ``endless`` is the line of a loop
     that may not end, with the share of runs that get there. In a ``parallel`` region waits happen at the same time.
+    ``unknown`` maps calls of unknown cost, as they are written (``fetch()``), and operations on objects of unknown
+    types (``+``, ``[]``, ``.name``), which may run any code, to how often they run.
     """
 
     parallel: bool = False
     reach: Range = ALWAYS
     own: float = 0.0
     seconds: Quantity = ZERO
-    unknown: Quantity = ZERO
+    unknown: dict[str, Quantity] = field(default_factory=dict)
     waits: list[PendingWait] = field(default_factory=list)
     causes: list[PendingCause] = field(default_factory=list)
     endless: tuple[int, float] | None = None
@@ -90,7 +92,7 @@ class Meter:
         return Meter(
             parallel=self.parallel,
             seconds=self.total.substituted(start),
-            unknown=self.unknown.substituted(start),
+            unknown={name: times.substituted(start) for name, times in self.unknown.items()},
             waits=[
                 wait if wait.seconds is None else replace(wait, seconds=wait.seconds.substituted(start))
                 for wait in self.waits
@@ -107,9 +109,9 @@ class Meter:
         """A quantity times the reach."""
         return quantity if self.reach is ALWAYS else quantity * Quantity({(): self.reach})
 
-    def miss(self, times: Quantity = ONE) -> None:
-        """Add calls of unknown cost."""
-        self.unknown = self.unknown + self.weighted(times)
+    def miss(self, name: str, times: Quantity = ONE) -> None:
+        """Add calls of unknown cost, or operations that may run any code."""
+        self.unknown[name] = self.unknown.get(name, ZERO) + self.weighted(times)
 
     def hold(self, bytes_: Quantity) -> None:
         """Note an amount of memory in use at this point."""
@@ -159,10 +161,10 @@ class Meter:
     def add(self, other: Meter, times: Quantity = ONE, *, held: Quantity = ZERO) -> None:
         """Add a region that runs ``times`` times, while ``held`` bytes are in use around it."""
         once = times is ONE
-        total, unknown = other.total, other.unknown
+        total = other.total
         self.spend(total if once else total * times)
-        if unknown.terms:
-            self.miss(unknown if once else unknown * times)
+        for name, missed in other.unknown.items():
+            self.miss(name, missed if once else missed * times)
         enters = ALWAYS if once else _entered(times)
         for wait in other.waits:
             seconds = wait.seconds
@@ -190,8 +192,8 @@ class Meter:
     def branch(self, branches: Sequence[tuple[Range, Meter]]) -> None:
         """Add one of several regions, each with its share of the runs."""
         self.spend(mixed((share[1], meter.total) for share, meter in branches))
-        if any(meter.unknown.terms for _, meter in branches):
-            self.miss(mixed((share[1], meter.unknown) for share, meter in branches))
+        for name in dict.fromkeys(name for _, meter in branches for name in meter.unknown):
+            self.miss(name, mixed((share[1], meter.unknown.get(name, ZERO)) for share, meter in branches))
         for share, meter in branches:
             inner = Meter(self.parallel, scaled(self.reach, share))
             inner.add(Meter(waits=meter.waits, causes=meter.causes, endless=meter.endless, peak=meter.peak))

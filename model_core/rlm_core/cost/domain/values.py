@@ -38,6 +38,8 @@ class Value:
     shape, itemsize: of an array: its axes, and bytes per element; ``dtype`` as numpy writes it.
     step: of an iterator: the seconds that producing one item takes.
     name: dotted name of a module, library function, class, or the type of an object (``threading.Thread``).
+    type: of an unknown value, its type where the text shows it: ``int``, ``float``, ``bool``, or a class of the
+        program.
     most: of a container that drops items when it has more: how many it keeps (``deque(maxlen=...)``).
     payload: what only the analysis itself reads (the definition of a function of the program).
     """
@@ -54,8 +56,23 @@ class Value:
     dtype: str = "float64"
     step: Quantity = ZERO
     name: str = ""
+    type: str = ""
     most: float | None = None
     payload: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_number(self) -> bool:
+        """Return whether the value is a number."""
+        return self.kind in NUMBERS or self.type in NUMBERS
+
+    @property
+    def owner(self) -> str | None:
+        """Return what an object's class is looked up by: ``self``, or a class of the program; None if not known."""
+        if self.kind == "object":
+            return self.name if self.payload is not None else None
+        if self.kind != "unknown" or self.is_number:
+            return None
+        return self.name if self.name in ("self", "cls") else self.type or None
 
     @property
     def known(self) -> bool:

@@ -16,6 +16,7 @@ from ..domain.values import NUMBERS, Value, literal
 from ..library.unit_costs import primitive
 from .containers import entry_of, index_of
 from .library_calls import apply_rule
+from .objects import special
 
 
 def bind_items(context: Context, target: ast.expr, iterable: Value) -> LoopVariable | None:
@@ -63,6 +64,8 @@ def bind_target(context: Context, target: ast.expr, value: Value) -> None:
         store_item(context, target, value)
     elif isinstance(target, ast.Attribute):
         base = evaluate(context, target.value)
+        if base.owner is None:
+            context.miss(f".{target.attr}=", base)
         context.meter.spend(primitive("store.attribute"))
         if isinstance(base.payload, dict) and base.kind == "object":
             base.payload[target.attr] = value
@@ -79,6 +82,9 @@ def store_item(context: Context, target: ast.Subscript, value: Value) -> None:
         if rule is not None:
             apply_rule(context, rule, "[]=", [base, index, value], {}, None)
         return
+    if special(context, base, "__setitem__", index, value) is not None:
+        return
+    context.miss("[]=", base)
     context.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
     if base.kind == "dict" and not _is_update(base, index):
         if isinstance(target.value, ast.Name):

@@ -23,11 +23,17 @@ from .function_bodies import definition_of
 from .iterators import early_stop, lazy_call
 from .library_calls import apply_rule
 from .methods import METHOD, call_method, method_target
+from .objects import special
 from .operations import note_allocation
 
 _STARTING = frozenset({"create_task", "ensure_future"})  # run a coroutine in the background
 _RUNNING = frozenset({"run", "run_until_complete", "shield"})  # run a coroutine to its end
 _INSERTING = frozenset({"bisect.insort", "bisect.insort_left", "bisect.insort_right", "heapq.heappush"})
+# Functions that call a special method of their first argument.
+_SPECIAL = {
+    f"builtins.{name}": f"__{name}__"
+    for name in ("len", "str", "repr", "hash", "int", "float", "bool", "abs", "round", "iter", "next", "reversed")
+}
 _MOST_STARRED = 32
 
 
@@ -151,11 +157,16 @@ def call_library(
     receiver: Value | None,
 ) -> Value:
     """Call a function of a library, or something of a module that has no rule."""
+    if target.name in _SPECIAL and args:
+        computed = special(context, args[0], _SPECIAL[target.name])
+        if computed is not None:
+            return computed
+        context.miss(target.name.rpartition(".")[2], args[0])
     rule = library.rule_for(target.name)
     if rule is not None:
         return apply_rule(context, rule, name or target.name, args, keywords, None)
     context.meter.spend(primitive("call.builtin"))
-    context.meter.miss()
+    context.meter.miss(f"{name or target.name}()")
     return UNKNOWN
 
 
@@ -175,7 +186,7 @@ def call_other(
     if called is not None:
         return apply_rule(context, called, name, args, keywords, target)
     context.meter.spend(primitive("call.builtin"))
-    context.meter.miss()
+    context.meter.miss(f"{name or target.name}()")
     for value in args:
         # Of an iterator without end it takes what it needs.
         if value.kind == "iterator" and not library.is_endless(value.size):

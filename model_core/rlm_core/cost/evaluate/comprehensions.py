@@ -20,6 +20,7 @@ from .bindings import bind_items
 from .conditions import judge
 from .containers import is_stored
 from .iterators import without_end
+from .objects import special
 from .operations import note_allocation
 
 _OPEN = 4.0  # times the least count: then it is open
@@ -66,6 +67,7 @@ def _generated(
     """
     first, rest = generators[0], generators[1:]
     iterable = evaluate(context, first.iter) if iterable is None else iterable
+    iterable = special(context, iterable, "__iter__") or iterable
     trips = context.consume(iterable)
     variable = bind_items(context, first.target, iterable)
     if variable is not None:

@@ -19,12 +19,14 @@ from ..domain.quantities import ONE, Range, constant, is_whole, mixed, part_of
 from ..domain.values import NUMBERS, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
+from .objects import special
 
 _MOST_SAMPLED_NODES = 24
 _MOST_PERIOD = 64
 _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+_SPECIAL = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 _GOES_ON = (0.0, 0.5, 1.0)  # how often the next part of `and` or `or` is looked at
 _SAME, _SAME_NUMBER = 0.3, 0.1  # how often two values are equal
 
@@ -229,6 +231,11 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
         if rule is not None and sign is not None:
             return apply_rule(context, rule, sign, [left, right], {}, None)
     context.meter.spend(primitive("is" if isinstance(op, (ast.Is, ast.IsNot)) else "compare"))
+    if sign is not None:
+        computed = special(context, left, _SPECIAL[sign], right)
+        if computed is not None:
+            return computed
+        context.miss(sign, left, right)
     holds = compared(type(op), left.constant, right.constant) if left.known and right.known else MISSING
     if holds is not MISSING:
         return literal(holds)
@@ -253,7 +260,10 @@ def _contains(context: Context, left: Value, right: Value) -> Value:
     if right.kind == "iterator":
         context.consume(right, constant(0.5))
         return Value("bool")
-    context.opaque += right.kind in ("unknown", "object")
+    computed = special(context, right, "__contains__", left)
+    if computed is not None:
+        return computed
+    context.miss("in", right)
     context.meter.spend(primitive("contains.range" if right.kind == "range" else "contains.set"))
     return Value("bool")
 

@@ -16,6 +16,7 @@ from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.values import NONE, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
+from .objects import special
 
 _MOST_PARTS = 16
 _SUBSCRIPTS = {"dict": "subscript.dict", "tuple": "subscript.tuple", "str": "subscript.text", "bytes": "subscript.text"}
@@ -101,7 +102,10 @@ def evaluate_subscript(context: Context, node: ast.Subscript) -> Value:
     ):
         part = base.payload[index.constant] if -len(base.payload) <= index.constant < len(base.payload) else None
         return replace(part, bytes=ZERO) if isinstance(part, Value) else UNKNOWN
-    context.opaque += base.kind in ("unknown", "object")
+    computed = special(context, base, "__getitem__", index)
+    if computed is not None:
+        return computed
+    context.miss("[]", base)
     context.meter.spend(primitive(_SUBSCRIPTS.get(base.kind, "subscript.list")))
     if base.kind == "dict" and index.known:
         stored = entry_of(base, index.constant)
@@ -149,6 +153,7 @@ def _slice_of(context: Context, base: Value, node: ast.Slice) -> Value:
             return literal(base.constant[bounds])
         except (TypeError, ValueError):
             return UNKNOWN
+    context.miss("[:]", base)
     size = _sliced_size(context.length(base), lower, upper, step)
     context.meter.spend(seconds(_SLICES.get(base.kind, "slice"), size))
     kind = base.kind if base.kind in SEQUENCES else "list" if base.kind == "unknown" else base.kind
@@ -207,7 +212,7 @@ def evaluate_joined_text(context: Context, node: ast.JoinedStr) -> Value:
             continue
         if isinstance(part, ast.FormattedValue):
             inner = evaluate(context, part.value)
-            context.opaque += inner.kind in ("unknown", "object")
+            context.miss("format", inner)
             context.meter.spend(primitive(_FORMATTED.get(inner.kind, "fstring")))
             if part.format_spec is not None and inner.kind != "float":
                 context.meter.spend(primitive("fstring.spec"))

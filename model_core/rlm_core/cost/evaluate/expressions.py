@@ -98,11 +98,9 @@ def attribute_of(context: Context, base: Value, name: str) -> Value:
     computed = property_of(context, base, name)
     if computed is not None:
         return computed
-    context.opaque += base.kind in ("unknown", "object", "class")
-    if base.kind == "unknown" and base.name == "self":
-        known_attribute = instance_attribute(context, name)
-        if known_attribute is not None:
-            return known_attribute
+    known_attribute = instance_attribute(context, base, name) if base.kind == "unknown" else None
+    if known_attribute is not None:
+        return known_attribute
     known = library.attribute(base, name)
     if known is not None:
         return known
@@ -111,6 +109,8 @@ def attribute_of(context: Context, base: Value, name: str) -> Value:
         text = context.frame.scope.constant(f"{owner}.{name}")
         if text is not None:
             return _outer_constant(context, text)
+    if owner is None:
+        context.miss(f".{name}", base)
     if base.kind == "unknown" and base.name:
         return Value("unknown", name=f"{base.name}.{name}")
     return UNKNOWN
@@ -119,11 +119,8 @@ def attribute_of(context: Context, base: Value, name: str) -> Value:
 def _class_of(context: Context, base: Value) -> str | None:
     if base.kind == "class":
         return base.name
-    if base.kind == "object" and base.payload is not None:
-        return base.name
-    if base.kind == "unknown" and base.name in ("self", "cls"):
-        return context.frame.qualname.split(".<locals>")[0].rpartition(".")[0] or None
-    return None
+    owner = base.owner
+    return context.frame.qualname.split(".<locals>")[0].rpartition(".")[0] if owner in ("self", "cls") else owner
 
 
 def evaluate_binary(context: Context, node: ast.BinOp) -> Value:
@@ -168,6 +165,7 @@ def evaluate_unary(context: Context, node: ast.UnaryOp) -> Value:
     if value.kind == "array":
         rule = library.operator_rule("array", "-")
         return apply_rule(context, rule, "-", [value, literal(0)], {}, None) if rule is not None else value
+    context.miss("-", value)
     context.meter.spend(primitive("unary"))
     number = number_of(value)
     return replace(value, constant=MISSING, number=number.times(-1.0) if number is not None else None)

@@ -26,6 +26,7 @@ from .concurrency import ended
 from .iterators import without_end
 from .parameters import bind_arguments, defaults_of, is_abstract, is_method
 from .recursive_functions import all_calls, symbolic_arguments
+from .shown_types import typed
 
 MOST_INLINED = 6  # depth
 _CALLEE_SHARE = 3  # of the budget that is left
@@ -37,8 +38,9 @@ def call_user(
 ) -> Value:
     """Read the body of a function of the program; ``name`` is what the call is written as."""
     definition = definition_of(context, target)
+    called = f"{name or target.name}()"
     if definition is None:
-        context.meter.miss()
+        context.meter.miss(called)
         return UNKNOWN
     node, scope, qualname, parent = definition
     context.meter.spend(primitive("call.function") + len(keywords) * primitive("call.keyword"))
@@ -46,7 +48,7 @@ def call_user(
         context.meter.spend(seconds("build.tuple", constant(max(len(args) - len(node.args.args), 0))))
     if is_abstract(node):
         # A subclass defines what runs.
-        context.meter.miss()
+        context.meter.miss(called)
         return UNKNOWN
     caller = context.frame
     active = next((frame for frame in reversed(context.open) if _is_frame_of(frame, definition)), None)
@@ -55,7 +57,7 @@ def call_user(
     names = bind_arguments(node, args, keywords)
     if active is not None:
         if not _calls_itself(active, name or target.name, args, is_direct=active is caller):
-            context.meter.miss()
+            context.meter.miss(called)
             return UNKNOWN
         share = _share_in(context, active)
         # How many values a `*args` has left is not known; and a method, or a function inside a function, may be
@@ -70,9 +72,11 @@ def call_user(
         sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
         return Value(size=sized.size) if sized is not None else UNKNOWN
     if len(context.open) > MOST_INLINED:
-        context.meter.miss()
+        context.meter.miss(called)
         return UNKNOWN
     frame = Frame(scope, qualname, node, names, parent, receiver, caller.line, caller.depth + 1)
+    with context.inside(frame):
+        typed(context, node, names)
     frame.entered = _share_here(context)
     # A callee that takes more than its share is not understood; what follows it still is.
     kept, loop_depth = context.left - context.left // _CALLEE_SHARE, context.loop_depth
@@ -87,8 +91,7 @@ def call_user(
             # A fault of the analysis costs the caller what this call costs, not all its facts.
             absorb("the analysis of a called function", error)
         context.left, context.frame, context.loop_depth = kept, caller, loop_depth
-        context.meter.miss()
-        context.opaque += 1
+        context.meter.miss(called)
         return UNKNOWN
     context.left += kept
     if body.endless is not None:

@@ -18,7 +18,7 @@ from ..library.unit_costs import each, primitive, seconds
 
 def without_end(item: Value, body: Meter) -> Value:
     """An iterator without end, which is not a fault while it is not consumed; ``body`` is what one item costs."""
-    rest = Meter(body.parallel, unknown=body.unknown, waits=body.waits, causes=body.causes)
+    rest = Meter(body.parallel, unknown=dict(body.unknown), waits=body.waits, causes=body.causes)
     return Value("iterator", size=library.ENDLESS, item=item, step=body.total, payload=rest)
 
 

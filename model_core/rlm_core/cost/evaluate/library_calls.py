@@ -76,7 +76,7 @@ class RuleCall:
 
     def unknown(self, times: Quantity) -> None:
         """Something of unknown cost runs."""
-        self.context.meter.miss(times)
+        self.context.meter.miss(f"{self.name}()", times)
 
 
 def apply_rule(
@@ -96,7 +96,7 @@ def apply_rule(
         # A rule that an odd argument breaks knows nothing of the call.
         if context.strict:
             raise
-        context.meter.miss()
+        context.meter.miss(f"{name}()")
         return UNKNOWN
     if call.held.terms:
         context.meter.hold(context.frame.held + call.held + result.bytes)

@@ -38,6 +38,7 @@ from ..library.unit_costs import primitive, seconds
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
+from .objects import special
 
 _UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
 _UNROLLED_NODES = 400
@@ -53,6 +54,7 @@ Change = tuple[Quantity | None, Quantity | None, Quantity]
 def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     """Read a ``for`` loop."""
     iterable = evaluate(context, node.iter)
+    iterable = special(context, iterable, "__iter__") or iterable
     if _read_unrolled(context, node, iterable):
         return
     loop = Loop(node=node)

@@ -73,7 +73,7 @@ def call_method(
             rule = library.method_rule("threading.Thread", "join")
     if rule is None:
         context.meter.spend(primitive("call.builtin"))
-        context.meter.miss()
+        context.meter.miss(f"{name}()")
         return UNKNOWN
     result = apply_rule(context, rule, name, args, keywords, receiver)
     apply_effects(context, function, receiver, args)

@@ -14,10 +14,11 @@ from ..domain.frames import Frame
 from ..domain.meter import Meter
 from ..domain.quantities import ZERO, constant, of_size
 from ..domain.syntax import data_fields, parsed_class
-from ..domain.values import Entries, Value
+from ..domain.values import UNKNOWN, Entries, Value
 from ..library.unit_costs import primitive
 from .function_bodies import MOST_INLINED, definition_of, is_open, read_function
 from .parameters import assumed
+from .shown_types import of_hint, typed
 
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 
@@ -53,12 +54,30 @@ def _fields_of(context: Context, name: str) -> dict[str, ast.expr | None] | None
     return data_fields(node) if node is not None else None
 
 
+def special(context: Context, base: Value, method: str, *args: Value) -> Value | None:
+    """Return what a special method of the program's own classes returns, such as ``__add__``; None if there is none."""
+    owner = base.owner
+    definition = context.frame.scope.function(method, owner, context.frame.qualname) if owner else None
+    if definition is None or is_open(context, definition):
+        return None
+    return call_value(context, Value("user-function", payload=definition), list(args), {}, method, base)
+
+
+def _hints_of(context: Context, owner: str) -> dict[str, ast.expr]:
+    """Return the type hints of attributes in the body of a class of the file."""
+    text = context.frame.scope.class_text(owner)
+    node = parsed_class(text) if text is not None else None
+    return {
+        part.target.id: part.annotation
+        for part in (node.body if node is not None else ())
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    }
+
+
 def property_of(context: Context, base: Value, name: str) -> Value | None:
     """Return what a property of the program's own classes returns; spends what it costs."""
-    owner = base.name if base.kind in ("unknown", "object") else ""
-    if owner not in ("self", "cls") and not (base.kind == "object" and base.payload is not None):
-        return None
-    definition = context.frame.scope.function(name, owner, context.frame.qualname)
+    owner = base.owner
+    definition = context.frame.scope.function(name, owner, context.frame.qualname) if owner else None
     if definition is None or not _PROPERTY.match(definition.text):
         return None
     if owner not in ("self", "cls") and is_open(context, definition):
@@ -66,15 +85,20 @@ def property_of(context: Context, base: Value, name: str) -> Value | None:
     return call_value(context, Value("user-function", payload=definition), [], {}, name, base)
 
 
-def instance_attribute(context: Context, name: str) -> Value | None:
-    """Return what ``__init__`` stores in an attribute of ``self``; a number may have changed since."""
-    owner = context.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
-    if not owner or context.frame.qualname.endswith("__init__") or context.frame.depth > MOST_INLINED:
+def instance_attribute(context: Context, base: Value, name: str) -> Value | None:
+    """Return what ``__init__`` stores in an attribute of an object; a number may have changed since."""
+    looked_up = base.owner
+    owner = looked_up
+    if looked_up in ("self", "cls"):
+        owner = context.frame.qualname.split(".<locals>")[0].rpartition(".")[0]
+    if not owner or not looked_up or context.frame.depth > MOST_INLINED:
+        return None
+    if looked_up in ("self", "cls") and context.frame.qualname.endswith("__init__"):
         return None
     if owner not in context.instances:
         attributes: dict[str, Value] = {}
         context.instances[owner] = attributes
-        definition = context.frame.scope.function("__init__", "self", context.frame.qualname)
+        definition = context.frame.scope.function("__init__", looked_up, context.frame.qualname)
         function = (
             definition_of(context, Value("user-function", payload=definition)) if definition is not None else None
         )
@@ -83,14 +107,20 @@ def instance_attribute(context: Context, name: str) -> Value | None:
             names: dict[str, Value] = {}
             for parameter in (*node.args.args, *node.args.kwonlyargs):
                 names[parameter.arg] = Value("unknown", name=parameter.arg)
+            typed(context, node, names)
             names["self"] = Value("object", name=owner, payload=attributes)
             frame = Frame(scope, qualname, node, names, None, None, context.frame.line, context.frame.depth + 1)
             with context.elsewhere(), context.region(Meter()):
                 read_function(context, frame)
+        for field, hint in _hints_of(context, owner).items():
+            value = of_hint(context, hint, f"{base.name}.{field}" if base.name else "")
+            if value is not None and attributes.get(field, UNKNOWN).kind == "unknown":
+                attributes[field] = value
     value = context.instances[owner].get(name)
+    label = f"{base.name}.{name}" if base.name else ""
     if value is None or value.kind in ("none", "unknown"):
-        return None
+        return Value("unknown", name=label, type=value.type) if value is not None and value.type else None
     value = replace(value, bytes=ZERO, payload=None if isinstance(value.payload, (tuple, Entries)) else value.payload)
     if value.kind in ("list", "dict", "set", "deque"):
-        return replace(value, size=of_size(f"self.{name}"), constant=MISSING)
-    return assumed(f"self.{name}", value)
+        return replace(value, size=of_size(label) if label else None, constant=MISSING)
+    return assumed(label, value)

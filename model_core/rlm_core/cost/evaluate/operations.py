@@ -12,13 +12,12 @@ from rlm_core.types import CauseKind
 from .. import library
 from ..domain import object_sizes
 from ..domain.context import Context, table_of
-from ..domain.dispatch import call_value
 from ..domain.folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
 from ..domain.values import DIGIT_BITS, NUMBERS, REPEATED, SEQUENCES, UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
-from .function_bodies import is_open
 from .library_calls import apply_rule
+from .objects import special
 
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -26,29 +25,31 @@ _SIGNS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 _LARGE_BLOCK = 1 << 20  # bytes
 _MOST_COMPILED_TEXT, _MOST_COMPILED_BITS = 4096, 128
-# Objects of the library that are computed with, and what one operation on them costs.
+# Objects of the library that are computed with: the cost of an operation, and the bytes of its result.
 _COMPUTED = {
-    "fractions.Fraction": "fractions.add", "decimal.Decimal": "decimal.add",
-    **dict.fromkeys(("datetime.date", "datetime.datetime", "datetime.timedelta"), "datetime.datetime"),
+    "fractions.Fraction": ("fractions.add", 120), "decimal.Decimal": ("decimal.add", 104),
+    "pathlib.Path": ("pathlib.Path", 120),
+    **dict.fromkeys(("datetime.date", "datetime.datetime", "datetime.timedelta"), ("datetime.datetime", 48)),
 }  # fmt: skip
 
 
 def binary_operation(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of a binary operation; spends what it costs."""
-    if left.kind == "object" and isinstance(left.payload, dict):
-        method = _METHODS[type(op)]
-        definition = context.frame.scope.function(method, left.name, context.frame.qualname)
-        if definition is not None and not is_open(context, definition):
-            return call_value(context, Value("user-function", payload=definition), [right], {}, method, left)
+    computed = special(context, left, _METHODS[type(op)], right)
+    if computed is not None:
+        return computed
     sign = _SIGNS[type(op)]
+    if isinstance(op, ast.Div) and left.kind == "unknown" and right.kind == "str":
+        left = Value("object", name="pathlib.Path", bytes=left.bytes)  # nothing else is divided by a text
     for side in (left, right):
         rule = library.operator_rule(side.kind, sign) if side.kind == "array" else None
         if rule is not None:
             return apply_rule(context, rule, sign, [left, right], {}, None)
     for side in (left, right):
         if side.name in _COMPUTED:
-            context.meter.spend(primitive(_COMPUTED[side.name]))
-            return replace(side, constant=MISSING)
+            cost, held = _COMPUTED[side.name]
+            context.meter.spend(primitive(cost))
+            return replace(side, constant=MISSING, bytes=constant(held))
     if left.kind in NUMBERS and right.kind in NUMBERS:
         boxed = next((side for side in (left, right) if side.name.startswith("numpy.")), None)
         if boxed is not None:
@@ -73,11 +74,14 @@ def binary_operation(context: Context, op: ast.operator, left: Value, right: Val
             items = items + context.length(right)
         context.meter.spend(seconds("build.set", items))
         return replace(left, constant=MISSING, size=items, bytes=object_sizes.container(left.kind, items))
+    context.miss(sign, left, right)
     if left.kind == "unknown" or right.kind == "unknown":
-        context.opaque += 1
         context.meter.spend(primitive("binary.int"))
         number = _combined(op, number_of(left), number_of(right))
-        return Value("unknown", number=number)
+        if not (left.is_number and right.is_number):
+            return Value("unknown", number=number)
+        is_float = isinstance(op, ast.Div) or "float" in (left.kind, right.kind, left.type, right.type)
+        return Value("unknown", number=number, type="float" if is_float else "int")
     context.meter.spend(primitive("binary.int"))
     return UNKNOWN
 

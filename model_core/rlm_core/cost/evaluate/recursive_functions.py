@@ -98,17 +98,21 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
     )
     result = Meter(body.parallel)
     if shape.guessed:
-        body.miss()
+        body.miss(f"{_name_of(frame)}()")
     result.add(body, shape.calls)
     result.own, result.seconds = 0.0, shape.total(body.total)
-    result.unknown = shape.total(body.unknown)
+    result.unknown = {called: shape.total(times) for called, times in body.unknown.items()}
     result.peak = shape.open_at_once(body.peak)
     line = frame.line if frame.depth else frame.node.lineno - 1
-    name = frame.node.name if not isinstance(frame.node, ast.Lambda) else "lambda"
+    name = _name_of(frame)
     result.causes.append(PendingCause(CauseKind.RECURSION, line, name, result.seconds, shape.calls))
     if frame.cached:
         result.hold(shape.calls.times(_KEPT_RESULT_BYTES))
     return result, shape.calls
+
+
+def _name_of(frame: Frame) -> str:
+    return frame.node.name if isinstance(frame.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else "lambda"
 
 
 def _levels(context: Context, frame: Frame) -> Quantity | None:

@@ -13,7 +13,7 @@ from ..domain.folding import MISSING
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import ZERO, constant
 from ..domain.syntax import leaving
-from ..domain.values import NUMBERS, UNKNOWN, Value
+from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive
 from .bindings import bind_target, grow, store_item
 from .branches import read_branches
@@ -21,7 +21,9 @@ from .comprehensions import same_name
 from .conditions import Condition, judge, rest_of
 from .containers import is_stored
 from .expressions import imported_value
+from .objects import special
 from .operations import binary_operation
+from .shown_types import of_hint
 
 _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
@@ -38,11 +40,14 @@ def read_expression(context: Context, node: ast.Expr) -> None:
 def read_assignment(context: Context, node: ast.Assign | ast.AnnAssign) -> None:
     """Read an assignment, with or without a type hint."""
     if node.value is not None:
-        _assign(context, node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+        hint = node.annotation if isinstance(node, ast.AnnAssign) else None
+        _assign(context, node.targets if isinstance(node, ast.Assign) else [node.target], node.value, hint)
 
 
-def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr) -> None:
+def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr, hint: ast.expr | None = None) -> None:
     value = evaluate(context, source)
+    if hint is not None and value.kind == "unknown":
+        value = of_hint(context, hint, value.name) or value
     context.meter.spend(primitive("assign"))
     is_new = value.kind == "object" and isinstance(source, ast.Call)
     if (is_new or isinstance(source, (ast.Tuple, ast.List, ast.Dict))) and value.bytes.terms:
@@ -191,15 +196,21 @@ def read_with(context: Context, node: ast.With | ast.AsyncWith) -> None:
     """Read ``with``."""
     context.meter.spend(primitive("with"))
     suppresses = False
+    left: list[Value] = []
     for item in node.items:
         value = evaluate(context, item.context_expr)
         suppresses |= "suppress" in value.name
-        context.opaque += value.kind in ("unknown", "object")
+        entered = special(context, value, "__enter__")
+        if entered is None and not (value.kind == "object" and value.name):
+            context.miss("with", value)
+        left.append(value)
         if item.optional_vars is not None:
-            bind_target(context, item.optional_vars, value)
+            bind_target(context, item.optional_vars, value if entered is None else entered)
     context.frame.handlers += suppresses
     execute(context, node.body)
     context.frame.handlers -= suppresses
+    for value in reversed(left):
+        special(context, value, "__exit__", NONE, NONE, NONE)
 
 
 def read_try(context: Context, node: ast.Try | ast.TryStar) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "attribute",
     "collection_cost",
     "is_endless",
+    "is_type",
     "method_rule",
     "new_pages",
     "operator_rule",
@@ -39,6 +40,7 @@ _OF_CLASSES = frozenset(
     [owned for owner, _, owned in (name.rpartition(".") for name in ENTRIES.functions) if owner in ENTRIES.functions]
     + [method for kind, method in ENTRIES.methods if kind in _OWN_KINDS]
 )
+_TYPES = frozenset(owner for owner, _ in ENTRIES.methods if "." in owner)
 
 
 def _of_class(method: str) -> Rule:
@@ -58,6 +60,11 @@ def _of_class(method: str) -> Rule:
 def rule_for(name: str) -> Rule | None:
     """The rule of the function or class with this canonical dotted name."""
     return ENTRIES.function(name)
+
+
+def is_type(name: str) -> bool:
+    """Return whether objects of this type have methods that the tables list."""
+    return name in _TYPES
 
 
 def method_rule(kind: str, name: str) -> Rule | None:

@@ -19,7 +19,7 @@ def metered(seconds: float, *, peak: float = 0.0, unknown: float = 0.0) -> Meter
     meter.spend(seconds)
     meter.hold(constant(peak))
     if unknown:
-        meter.miss(constant(unknown))
+        meter.miss("fetch()", constant(unknown))
     return meter
 
 
@@ -45,7 +45,7 @@ def test_a_region_that_repeats_costs_each_time_and_holds_once(
     outer = Meter()
     outer.add(metered(seconds, peak=peak, unknown=unknown), constant(times))
     assert outer.total.exact == pytest.approx(seconds * times)
-    assert outer.unknown.exact == pytest.approx(unknown * times)
+    assert outer.unknown.get("fetch()", ZERO).exact == pytest.approx(unknown * times)
     assert outer.peak.exact == pytest.approx(peak)
 
 

@@ -67,8 +67,8 @@ def lines_of(meter: Meter) -> Iterator[str]:
     """The lines that describe a cost."""
     yield f"seconds: {polynomial(meter.total)}"
     yield f"peak bytes: {polynomial(meter.peak)}"
-    if meter.unknown.terms:
-        yield f"unknown calls: {polynomial(meter.unknown)}"
+    for name, times in sorted(meter.unknown.items()):
+        yield f"unknown: {name}, {polynomial(times)} times"
     for wait in meter.waits:
         yield f"wait: {_wait(wait)}"
     if meter.endless is not None:

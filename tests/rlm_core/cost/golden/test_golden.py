@@ -36,9 +36,9 @@ def test_a_polynomial_is_written_with_its_ranges() -> None:
 
 def test_a_cost_lists_what_is_unknown_and_where_it_may_not_end() -> None:
     meter = Meter()
-    meter.miss(of_size("n"))
+    meter.miss("fetch()", of_size("n"))
     meter.hold(ONE)
     meter.run_on(3)
     assert list(lines_of(meter)) == [
-        "seconds: 0", "peak bytes: 1", "unknown calls: 1 n", "may not end: line 4, in 1 of the runs",
+        "seconds: 0", "peak bytes: 1", "unknown: fetch(), 1 n times", "may not end: line 4, in 1 of the runs",
     ]  # fmt: skip

@@ -1,0 +1,169 @@
+"""The types of values as the text shows them: by type hints, and by methods and operators that only one type has.
+
+A hint is believed. A method says what its receiver is only where nothing else in Python commonly has a method of that
+name; what is assigned to a name later is not looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .. import library
+from ..domain.context import Context
+from ..domain.quantities import ONE, constant, of_size
+from ..domain.syntax import Function, parse_expression
+from ..domain.values import NUMBERS, UNKNOWN, Value
+
+_TEXTS = frozenset({"str", "bytes", "bytearray"})
+_CONTAINERS = {
+    "list": "list", "List": "list", "Sequence": "list", "MutableSequence": "list",
+    "dict": "dict", "Dict": "dict", "Mapping": "dict", "MutableMapping": "dict", "defaultdict": "dict",
+    "OrderedDict": "dict", "Counter": "dict", "set": "set", "Set": "set", "MutableSet": "set", "AbstractSet": "set",
+    "frozenset": "frozenset", "FrozenSet": "frozenset", "tuple": "tuple", "Tuple": "tuple", "deque": "deque",
+}  # fmt: skip
+_WRAPPERS = frozenset({"Optional", "Final", "Annotated", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+_OF_HINTS = ("typing.", "typing_extensions.", "collections.abc.", "collections.", "builtins.")
+_MOST_DEPTH = 4
+_PATH = "pathlib.Path"
+_METHODS = {
+    **dict.fromkeys(("append", "extend", "sort", "reverse", "insert"), "list"),
+    **dict.fromkeys(("items", "keys", "values", "setdefault"), "dict"),
+    **dict.fromkeys(("discard", "union", "intersection", "issubset", "issuperset", "symmetric_difference"), "set"),
+    **dict.fromkeys(
+        ("lower", "upper", "strip", "lstrip", "rstrip", "splitlines", "startswith", "endswith", "casefold", "title",
+         "isdigit", "isalpha", "isalnum", "isspace", "zfill", "ljust", "rjust", "removeprefix", "removesuffix"),
+        "str",
+    ),
+    **dict.fromkeys(
+        ("joinpath", "iterdir", "read_text", "write_text", "read_bytes", "write_bytes", "with_suffix", "with_name",
+         "relative_to", "is_relative_to", "as_posix", "is_dir", "is_file", "rglob", "expanduser", "with_stem"),
+        _PATH,
+    ),
+}  # fmt: skip
+"""Method -> the type that has it."""
+
+
+def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) -> Value | None:
+    """Return a value of the type that a hint states, called ``name``; None where the hint says too little."""
+    if hint is None or depth > _MOST_DEPTH:
+        return None
+    if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
+        return of_hint(context, parse_expression(hint.value), name, depth + 1)
+    if isinstance(hint, ast.BinOp) and isinstance(hint.op, ast.BitOr):
+        sides = [side for side in (hint.left, hint.right) if not _is_none(side)]
+        return of_hint(context, sides[0], name, depth + 1) if len(sides) == 1 else None
+    parts: list[ast.expr] = []
+    if isinstance(hint, ast.Subscript):
+        parts = hint.slice.elts if isinstance(hint.slice, ast.Tuple) else [hint.slice]
+        hint = hint.value
+    if not isinstance(hint, (ast.Name, ast.Attribute)):
+        return None
+    dotted = _dotted(context, hint)
+    short = next((dotted.removeprefix(prefix) for prefix in _OF_HINTS if dotted.startswith(prefix)), dotted)
+    if short in _WRAPPERS:
+        return of_hint(context, parts[0], name, depth + 1) if parts else None
+    if short == "Union":
+        sides = [part for part in parts if not _is_none(part)]
+        return of_hint(context, sides[0], name, depth + 1) if len(sides) == 1 else None
+    kind = _CONTAINERS.get(short)
+    if kind == "tuple" and parts and not _is_open_tuple(parts):
+        items = tuple(of_hint(context, part, "", depth + 1) or UNKNOWN for part in parts)
+        return Value("tuple", size=constant(len(items)), item=items[0], payload=items)
+    if kind is not None:
+        item, entry = (_item(context, parts, place, name, depth) for place in (0, 1))
+        return replace(of_kind(kind, name), item=item, entry=entry if kind == "dict" else None)
+    if short in NUMBERS or short in _TEXTS:
+        return of_kind(short, name)
+    if context.frame.scope.is_class(dotted):
+        return Value("unknown", name=name, type=dotted)
+    return Value("object", name=dotted) if library.is_type(dotted) else None
+
+
+def of_kind(kind: str, name: str) -> Value:
+    """Return a value of a kind, or of a type of the library, called ``name``; its size has that name, if any."""
+    if kind in NUMBERS:
+        # A number that has a name is a parameter, which loops and recursion may count with.
+        return Value("unknown", name=name, type=kind) if name and not name.endswith("]") else Value(kind)
+    size = of_size(name) if name else None
+    if kind in _TEXTS:
+        return Value(kind, size=size, item=Value("str", size=ONE) if kind == "str" else Value("int"))
+    return Value(kind, size=size) if kind in _CONTAINERS.values() else Value("object", name=kind)
+
+
+def of_uses(node: Function, names: set[str]) -> dict[str, str]:
+    """Map parameters of a function to the kind or type that their uses show; two that differ show nothing."""
+    shown: dict[str, set[str]] = {}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            receiver, kind = inner.func.value, _METHODS.get(inner.func.attr)
+        elif isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div) and _is_text(inner.right):
+            receiver, kind = inner.left, _PATH
+            while isinstance(receiver, ast.BinOp) and isinstance(receiver.op, ast.Div):
+                receiver = receiver.left
+        else:
+            continue
+        if kind is not None and isinstance(receiver, ast.Name) and receiver.id in names:
+            shown.setdefault(receiver.id, set()).add(kind)
+    return {name: kinds.pop() for name, kinds in shown.items() if len(kinds) == 1}
+
+
+def typed(
+    context: Context, node: Function, values: dict[str, Value], others: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Give the unknown parameters of a function the types that its text shows, else those of ``others``.
+
+    Returns:
+        the types that the text shows, as hints.
+    """
+    arguments = node.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    open_names = {
+        parameter.arg
+        for parameter in parameters
+        if (value := values.get(parameter.arg)) is not None and _is_open(value) and parameter.arg not in ("self", "cls")
+    }
+    shown: dict[str, str] = {}
+    if not open_names:
+        return shown
+    for parameter in parameters:
+        if parameter.arg in open_names and parameter.annotation is not None:
+            value = of_hint(context, parameter.annotation, values[parameter.arg].name)
+            if value is not None:
+                values[parameter.arg] = replace(value, payload=values[parameter.arg].payload or value.payload)
+                open_names.discard(parameter.arg)
+                shown[parameter.arg] = ast.unparse(parameter.annotation)
+    shown |= of_uses(node, open_names)
+    known = {**(others or {}), **shown}
+    for name in sorted(open_names & known.keys()):
+        value = of_hint(context, parse_expression(known[name]), values[name].name)
+        values[name] = values[name] if value is None else value
+    return shown
+
+
+def _is_open(value: Value) -> bool:
+    return value.kind == "unknown" and not value.type and value.size is None and value.number is None
+
+
+def _item(context: Context, parts: list[ast.expr], place: int, name: str, depth: int) -> Value | None:
+    return of_hint(context, parts[place], f"{name}[]" if name else "", depth + 1) if place < len(parts) else None
+
+
+def _is_open_tuple(parts: list[ast.expr]) -> bool:
+    return len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...
+
+
+def _is_none(hint: ast.expr) -> bool:
+    return isinstance(hint, ast.Constant) and hint.value is None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _dotted(context: Context, hint: ast.expr) -> str:
+    """Return the dotted name of a type, with what imports say of its first part."""
+    text = ast.unparse(hint)
+    first, dot, rest = text.partition(".")
+    return f"{context.frame.scope.imported(first) or library.CONVENTIONAL.get(first, first)}{dot}{rest}"
