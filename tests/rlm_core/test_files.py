@@ -157,8 +157,7 @@ def test_a_link_out_of_the_root_is_refused(tmp_path: Path) -> None:
 DIRECT_READS = {
     "model_core/rlm_core/inference/adaptation/cpu_score.py",  # the system, and our cache
     "model_core/rlm_core/measurement/committed.py",  # the file that is about to be replaced
-    "model_core/rlm_core/measurement/functions/cluster.py",  # what a child of ours wrote
-    "model_core/rlm_core/measurement/functions/collect.py",
+    "model_core/rlm_core/measurement/functions/collect.py",  # what a child of ours wrote
     "model_core/rlm_core/measurement/functions/recordings.py",
     "model_core/rlm_core/measurement/gpu/bench_rows.py",
     "model_core/rlm_core/measurement/gpu/generate_runner.py",
@@ -167,7 +166,7 @@ DIRECT_READS = {
     "model_core/rlm_core/measurement/programs/sandbox.py",  # the system
     "model_core/rlm_core/serving/access.py",  # the user's token
     "model_core/rlm_core/cost/library/statements.py",  # the package
-    "model_core/rlm_core/queries/facts_cache.py",  # the package
+    "model_core/rlm_core/queries/entry_store.py",  # the package
     "server/rlm_lsp/cli/adapt.py",  # what the user named, read before within limits
     "server/rlm_lsp/cli/bench.py",  # what the user named
     "server/rlm_lsp/cli/doctor.py",  # the system

@@ -12,7 +12,8 @@ from rlm_core.cost.scope import ModuleScope
 from rlm_core.cost.structure.facts import outline_facts
 from rlm_core.types import Unit, WorkFacts
 
-from .facts_cache import Entry, FactsCache, Trace, TracedScope, default_folder, still_holds
+from .entry_store import default_folder
+from .facts_cache import Entry, FactsCache, Trace, TracedScope, still_holds
 
 _ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import sys
 from pathlib import Path
 
 import pytest
-from rlm_core.queries import facts_cache, unit_facts
+from rlm_core.queries import entry_store, facts_cache, unit_facts
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.facts_cache import FILE, VARIABLE, Entry, FactsCache
+from rlm_core.queries.entry_store import VARIABLE
+from rlm_core.queries.facts_cache import FILE, Entry, FactsCache
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import WorkFacts
+from rlm_core.types import Amount, CostFacts, WorkFacts
 
 _CALLER = """from .callee import work, SIZE
 from . import settings
@@ -122,7 +124,7 @@ def test_another_version_of_the_analysis_reads_none_of_it(package: Path, monkeyp
         analysed(package)
 
 
-@pytest.mark.parametrize("damage", ["UPDATE facts SET entry = substr(entry, 2)", "UPDATE facts SET entry = 1"])
+@pytest.mark.parametrize("damage", ["UPDATE entries SET entry = substr(entry, 2)", "UPDATE entries SET entry = 1"])
 def test_a_damaged_entry_is_found_again(package: Path, cache: Path, damage: str) -> None:
     first = analysed(package)
     with sqlite3.connect(cache) as connection:
@@ -136,8 +138,8 @@ def test_an_entry_that_says_something_else_is_a_miss(tmp_path: Path) -> None:
     store.put(Entry(WorkFacts(nodes=8)), "b")
     store.save()
     with sqlite3.connect(tmp_path / FILE) as connection:
-        [[first], [second]] = connection.execute("SELECT entry FROM facts")
-        connection.execute("UPDATE facts SET entry = CASE entry WHEN ? THEN ? ELSE ? END", (first, second, first))
+        [[first], [second]] = connection.execute("SELECT entry FROM entries")
+        connection.execute("UPDATE entries SET entry = CASE entry WHEN ? THEN ? ELSE ? END", (first, second, first))
     assert (store.get("a"), store.get("b")) == (None, None)
 
 
@@ -166,11 +168,11 @@ def test_a_folder_that_cannot_be_used_does_no_harm(
 
 
 def test_another_process_that_writes_does_no_harm(package: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_cache, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(entry_store, "_WAIT_SECONDS", 0.0)
     first = analysed(package)
     other = sqlite3.connect(cache, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    other.execute("DELETE FROM facts")
+    other.execute("DELETE FROM entries")
     (package / "caller.py").write_text(_CALLER.replace("STEP = 3", "STEP = 4"))
     analysed(package)  # its new facts are not kept
     (package / "caller.py").write_text(_CALLER)
@@ -185,7 +187,7 @@ def test_another_process_that_writes_does_no_harm(package: Path, cache: Path, mo
 def test_what_was_not_used_for_the_longest_time_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts_cache, "_MOST_ENTRIES", 10)
     store, day = FactsCache(tmp_path), 1
-    monkeypatch.setattr(facts_cache, "_today", lambda: day)
+    monkeypatch.setattr(entry_store, "_today", lambda: day)
     for day in range(1, 15):
         store.put(Entry(WorkFacts(nodes=day)), str(day))
         assert store.get("1") is not None or day == 1
@@ -201,3 +203,13 @@ def test_only_texts_of_a_reasonable_size_are_kept(tmp_path: Path) -> None:
     store.put(Entry(WorkFacts()), "short")
     store.save()
     assert (store.get("long"), store.get("short")) == (None, Entry(WorkFacts()))
+
+
+def test_a_bound_may_be_infinite_and_what_cannot_be_written_is_left_out(tmp_path: Path) -> None:
+    store, unbounded = FactsCache(tmp_path), WorkFacts(latency=CostFacts(Amount(0.0, 1.0, math.inf)))
+    store.put(Entry(unbounded), "unbounded")
+    store.put(Entry(WorkFacts(nodes=2**70)), "number")
+    store.put(Entry(WorkFacts(), (("a", "constant", ("\ud800",)),)), "surrogate")
+    store.save()
+    assert store.get("unbounded") == Entry(unbounded)
+    assert (store.get("number"), store.get("surrogate")) == (None, None)
