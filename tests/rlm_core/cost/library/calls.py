@@ -75,11 +75,12 @@ class RecordingCall:
 
 
 def value_of(argument: object) -> Value:
-    """A value as it is, anything else as a literal; lists become lists of known size."""
+    """Return a value as it is, a list as one of known members, and anything else as a literal."""
     if isinstance(argument, Value):
         return argument
     if isinstance(argument, list):
-        return sized("list", len(argument), value_of(argument[0]) if argument else UNKNOWN)
+        members = tuple(map(value_of, argument))
+        return sized("list", len(members), members[0] if members else UNKNOWN, payload=members)
     return literal(argument)
 
 
@@ -88,13 +89,17 @@ def sized(kind: str, size: float, item: Value = UNKNOWN, **fields: object) -> Va
     return Value(kind, size=constant(size), item=item, **fields)  # type: ignore[arg-type]
 
 
+def recorded(*arguments: object, receiver: Value | None = None, **keywords: object) -> RecordingCall:
+    """Return a call with these arguments."""
+    given = {key: value_of(part) for key, part in keywords.items()}
+    return RecordingCall([value_of(part) for part in arguments], given, receiver)
+
+
 def run(name: str, *arguments: object, **keywords: object) -> tuple[Value, RecordingCall]:
     """The result of the function with that dotted name, and what it spent."""
     rule = library.rule_for(name)
     assert rule is not None, name
-    call = RecordingCall(
-        [value_of(part) for part in arguments], {key: value_of(part) for key, part in keywords.items()}
-    )
+    call = recorded(*arguments, **keywords)
     return rule(call), call
 
 
@@ -103,9 +108,7 @@ def run_method(receiver: object, name: str, *arguments: object, **keywords: obje
     owner = value_of(receiver)
     rule = library.method_rule(owner.name if owner.kind == "object" else owner.kind, name)
     assert rule is not None, name
-    call = RecordingCall(
-        [value_of(part) for part in arguments], {key: value_of(part) for key, part in keywords.items()}, owner
-    )
+    call = recorded(*arguments, receiver=owner, **keywords)
     return rule(call), call
 
 

@@ -15,7 +15,7 @@ from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.cost.library.array_values import array, broadcast, refaulted
 
 from ..evaluating import evaluated
-from .recorder import Recorder, recorded, value_of
+from .calls import recorded, value_of
 
 LENGTHS = st.integers(1, 5)
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64", "complex128")
@@ -58,7 +58,7 @@ def test_an_operator_has_the_shape_and_type_that_numpy_gives(
         return
     rule = library.operator_rule("array", sign)
     assert rule is not None
-    result = rule(Recorder([_abstract(a), _abstract(b)]))
+    result = rule(recorded(_abstract(a), _abstract(b)))
     assert _lengths(result) == real.shape
     if sign in "<==" or (sign != "/" and left[1] == right[1]):
         assert result.dtype == str(real.dtype)
@@ -96,7 +96,7 @@ def test_a_slice_has_the_length_that_numpy_gives(n: int, start: int | None, stop
     rule = library.operator_rule("array", "[]")
     assert rule is not None
     index = Value("slice", payload=tuple(value_of(bound) for bound in (start, stop, step)))
-    result = rule(Recorder([_abstract(np.ones(n)), index]))
+    result = rule(recorded(_abstract(np.ones(n)), index))
     assert _lengths(result) == real.shape or (not real.size and result.size == ZERO)
     assert not result.bytes.terms, "a slice is a view"
 

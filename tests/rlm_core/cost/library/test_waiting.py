@@ -9,7 +9,7 @@ from rlm_core.cost.domain.quantities import of_size
 from rlm_core.cost.domain.values import NONE, UNKNOWN, Value
 from rlm_core.types import WaitKind, WorkFacts
 
-from .recorder import recorded
+from .calls import recorded
 
 _TABLES = ("networking.txt", "synchronisation.txt")
 _FUNCTIONS = [name for name, entry in library.ENTRIES.functions.items() if entry.file in _TABLES]
