@@ -28,9 +28,10 @@ def test_there_are_enough_hostile_files() -> None:
     assert len({source.name for source in _SOURCES}) == len(_SOURCES)
 
 
-@pytest.mark.parametrize("source", _SHORT + _LONG[::6], ids=lambda source: source.name)
-def test_a_hostile_file_is_analysed_in_time(source: Source) -> None:
-    assert fuzz_analysis.outcome(source.text) == ""
+def test_a_hostile_file_is_analysed_in_time() -> None:
+    # The other short files are analysed below, by `predict` and `check`. The command line reads all long files too.
+    found = {source.name: fuzz_analysis.outcome(source.text) for source in _SHORT[1::4] + _LONG[::12]}
+    assert {name: outcome for name, outcome in found.items() if outcome} == {}
 
 
 @pytest.mark.asyncio
@@ -39,6 +40,7 @@ def test_a_hostile_file_is_analysed_in_time(source: Source) -> None:
     [
         ("predict", _SHORT[::4]),
         ("check", _SHORT[2::4]),
+        ("predict", _SHORT[3::4]),
         ("check", _UNREADABLE),
         ("server", _SHORT[1::20]),
         ("mcp", _SHORT[3::20]),
