@@ -186,6 +186,6 @@ def test_parsing_a_long_text_again_and_again_leaves_no_object() -> None:
     parse(20)
     gc.collect()
     before = sys.getallocatedblocks()
-    parse(200)
+    parse(100)
     gc.collect()
     assert sys.getallocatedblocks() - before < 100
