@@ -18,7 +18,7 @@ from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, of_size
 from .syntax import BlockSyntax, Function, LoopNode, parsed_function
-from .values import Value
+from .values import NUMBERS, Value
 
 
 class TooComplex(Exception):  # noqa: N818 - ends an analysis, not an error of the user
@@ -42,6 +42,7 @@ class Context:
     instances: what ``__init__`` stores in the attributes of ``self``, by class.
     functions: the syntax trees of functions that were read, by text: a text has one tree in an analysis.
     blocks: what the bodies of loops do, by loop.
+    uses: the types that names are used as, by function.
     types: types of the parameters of the analysed function, as hints; those that its text shows once it is read.
     strict: raise what a library rule raises, for tests.
     """
@@ -62,6 +63,7 @@ class Context:
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     functions: dict[str, Function | None] = field(default_factory=dict)
     blocks: dict[LoopNode, BlockSyntax] = field(default_factory=dict)
+    uses: dict[Function, dict[str, str]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     strict: ClassVar[bool] = False
 
@@ -88,8 +90,10 @@ class Context:
             values: the operands whose type decides what runs.
             times: how often it runs.
         """
-        if any(value.kind in ("unknown", "object") and not value.is_number for value in values):
-            self.meter.miss(operation, times)
+        for value in values:
+            if value.kind == "object" or (value.kind == "unknown" and value.type not in NUMBERS):
+                self.meter.miss(operation, times)
+                return
 
     def stop(self) -> None:
         """Let nothing behind this statement run."""

@@ -111,7 +111,9 @@ class Meter:
 
     def miss(self, name: str, times: Quantity = ONE) -> None:
         """Add calls of unknown cost, or operations that may run any code."""
-        self.unknown[name] = self.unknown.get(name, ZERO) + self.weighted(times)
+        times = self.weighted(times)
+        known = self.unknown.get(name)
+        self.unknown[name] = times if known is None else known + times
 
     def hold(self, bytes_: Quantity) -> None:
         """Note an amount of memory in use at this point."""

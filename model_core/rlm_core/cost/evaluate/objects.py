@@ -56,6 +56,8 @@ def _fields_of(context: Context, name: str) -> dict[str, ast.expr | None] | None
 
 def special(context: Context, base: Value, method: str, *args: Value) -> Value | None:
     """Return what a special method of the program's own classes returns, such as ``__add__``; None if there is none."""
+    if base.kind not in ("unknown", "object"):
+        return None
     owner = base.owner
     definition = context.frame.scope.function(method, owner, context.frame.qualname) if owner else None
     if definition is None or is_open(context, definition):

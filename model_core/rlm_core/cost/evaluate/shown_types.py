@@ -92,8 +92,15 @@ def of_kind(kind: str, name: str) -> Value:
     return Value(kind, size=size) if kind in _CONTAINERS.values() else Value("object", name=kind)
 
 
-def of_uses(node: Function, names: set[str]) -> dict[str, str]:
-    """Map parameters of a function to the kind or type that their uses show; two that differ show nothing."""
+def of_uses(context: Context, node: Function) -> dict[str, str]:
+    """Map names in a function to the kind or type that their uses show; two that differ show nothing."""
+    known = context.uses.get(node)
+    if known is None:
+        known = context.uses[node] = _uses(node)
+    return known
+
+
+def _uses(node: Function) -> dict[str, str]:
     shown: dict[str, set[str]] = {}
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
@@ -104,7 +111,7 @@ def of_uses(node: Function, names: set[str]) -> dict[str, str]:
                 receiver = receiver.left
         else:
             continue
-        if kind is not None and isinstance(receiver, ast.Name) and receiver.id in names:
+        if kind is not None and isinstance(receiver, ast.Name):
             shown.setdefault(receiver.id, set()).add(kind)
     return {name: kinds.pop() for name, kinds in shown.items() if len(kinds) == 1}
 
@@ -134,7 +141,7 @@ def typed(
                 values[parameter.arg] = replace(value, payload=values[parameter.arg].payload or value.payload)
                 open_names.discard(parameter.arg)
                 shown[parameter.arg] = ast.unparse(parameter.annotation)
-    shown |= of_uses(node, open_names)
+    shown |= {name: kind for name, kind in of_uses(context, node).items() if name in open_names}
     known = {**(others or {}), **shown}
     for name in sorted(open_names & known.keys()):
         value = of_hint(context, parse_expression(known[name]), values[name].name)
@@ -151,7 +158,8 @@ def _item(context: Context, parts: list[ast.expr], place: int, name: str, depth:
 
 
 def _is_open_tuple(parts: list[ast.expr]) -> bool:
-    return len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...
+    """Return whether a tuple has any number of items; ``tuple[int]`` is mostly written for ``tuple[int, ...]``."""
+    return len(parts) == 1 or (len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...)
 
 
 def _is_none(hint: ast.expr) -> bool:
