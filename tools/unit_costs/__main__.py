@@ -3,7 +3,8 @@
 It writes the numbers into the tables of ``rlm_core/cost/library``, next to their snippets, or with ``--out`` into a
 JSON file. The shipped costs are the geometric mean of two machines, at the scale of the first (two-core x86-64 of AMD
 and of Intel, CPython 3.12): ``--merge FILE`` measures nothing and joins the file of another machine with them. A new
-entry begins as ``cost NAME = 0``, or ``0 + 0 * n``, and ``--missing`` measures it.
+entry begins as ``cost NAME = 0``, or ``0 + 0 * n``, and ``--missing`` measures it. ``--kinds`` measures nothing either:
+it writes what typeshed says of functions that no table lists.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
+from rlm_core.cost.library.result_kinds import FILE as KINDS
 from rlm_core.cost.library.statements import FOLDER
 from rlm_core.cost.library.unit_costs import table
 from rlm_core.errors import DataError
@@ -37,7 +39,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write (default: the tables)")
     parser.add_argument("--python", default=None, help="interpreter to measure (default: python3.12)")
     parser.add_argument("--merge", type=Path, metavar="FILE", help="join the costs in this file, and measure nothing")
+    parser.add_argument(
+        "--kinds", action="store_true", help="write the kinds of what no table lists, and measure nothing"
+    )
     arguments = parser.parse_args()
+    if arguments.kinds:
+        from .result_kinds import result_kinds, stub_modules  # needs mypy
+
+        with atomic_write(KINDS) as path:
+            path.write_text(result_kinds(stub_modules()), encoding="utf-8")
+        return
     python = arguments.python or interpreter()
     entries = all_entries()
     known = {entry.name: _known(entry.name, entry.law) for entry in entries}

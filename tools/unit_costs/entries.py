@@ -25,7 +25,7 @@ _CLAUSES = frozenset({"run", "make", "after", "minus", "at", "unroll", "per"})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What ``name`` costs: seconds of ``snippet`` minus those of ``baseline``, divided by ``per``.
+    """Measures what ``name`` costs: seconds of ``snippet`` minus those of ``baseline``, divided by ``per``.
 
     A snippet that ``is_made`` is an expression of ``n``. Law ``1`` is a fixed cost, measured at one size; other laws
     are those of :func:`rlm_core.cost.library.unit_costs.growth`.

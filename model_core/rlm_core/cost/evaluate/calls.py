@@ -167,7 +167,7 @@ def call_library(
         return apply_rule(context, rule, name or target.name, args, keywords, None)
     context.meter.spend(primitive("call.builtin"))
     context.meter.miss(f"{name or target.name}()")
-    return UNKNOWN
+    return library.function_result(target.name)
 
 
 def call_other(

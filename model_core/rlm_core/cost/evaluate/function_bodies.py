@@ -26,7 +26,7 @@ from .concurrency import ended
 from .iterators import without_end
 from .parameters import bind_arguments, defaults_of, is_abstract, is_method
 from .recursive_functions import all_calls, symbolic_arguments
-from .shown_types import typed
+from .shown_types import of_hint, typed
 
 MOST_INLINED = 6  # depth
 _CALLEE_SHARE = 3  # of the budget that is left
@@ -49,7 +49,7 @@ def call_user(
     if is_abstract(node):
         # A subclass defines what runs.
         context.meter.miss(called)
-        return UNKNOWN
+        return _hinted(context, definition, UNKNOWN)
     caller = context.frame
     active = next((frame for frame in reversed(context.open) if _is_frame_of(frame, definition)), None)
     if is_method(node) and (receiver is not None or parent is None):
@@ -73,7 +73,7 @@ def call_user(
         return Value(size=sized.size) if sized is not None else UNKNOWN
     if len(context.open) > MOST_INLINED:
         context.meter.miss(called)
-        return UNKNOWN
+        return _hinted(context, definition, UNKNOWN)
     frame = Frame(scope, qualname, node, names, parent, receiver, caller.line, caller.depth + 1)
     with context.inside(frame):
         typed(context, node, names)
@@ -92,7 +92,7 @@ def call_user(
             absorb("the analysis of a called function", error)
         context.left, context.frame, context.loop_depth = kept, caller, loop_depth
         context.meter.miss(called)
-        return UNKNOWN
+        return _hinted(context, definition, UNKNOWN)
     context.left += kept
     if body.endless is not None:
         body.endless = (caller.line, body.endless[1])
@@ -100,7 +100,16 @@ def call_user(
     context.meter.hold(caller.held)
     if receiver is not None and node.args.args:
         context.left_in_receiver = frame.filled.get(node.args.args[0].arg, ZERO)
-    return result
+    return _hinted(context, definition, result)
+
+
+def _hinted(context: Context, definition: tuple[Function, Scope, str, Frame | None], result: Value) -> Value:
+    """Return a result, or where nothing is known of it, a value of the type that the function's hint states."""
+    node, scope, qualname, _ = definition
+    if result.kind != "unknown" or result.type or result.size is not None or isinstance(node, ast.Lambda):
+        return result
+    with context.inside(Frame(scope, qualname, node)):
+        return of_hint(context, node.returns, result.name) or result
 
 
 def definition_of(context: Context, target: Value) -> tuple[Function, Scope, str, Frame | None] | None:

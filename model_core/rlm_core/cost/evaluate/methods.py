@@ -74,7 +74,7 @@ def call_method(
     if rule is None:
         context.meter.spend(primitive("call.builtin"))
         context.meter.miss(f"{name}()")
-        return UNKNOWN
+        return library.method_result(receiver, method)
     result = apply_rule(context, rule, name, args, keywords, receiver)
     apply_effects(context, function, receiver, args)
     return result

@@ -1,4 +1,4 @@
-"""What library functions cost and return: Python's builtins, containers, standard library, numpy and services.
+"""Says what library functions cost and return: builtins, containers, the standard library, numpy and services.
 
 The tables in the folder ``tables`` have an entry for each function by its canonical dotted name (``builtins.sorted``,
 ``math.sqrt``), for methods by kind of the receiver (or its type's name), and for operators and attributes alike;
@@ -7,10 +7,13 @@ The tables in the folder ``tables`` have an entry for each function by its canon
 
 from __future__ import annotations
 
-from ..domain.values import UNKNOWN, Call, Value
+from ..domain.quantities import ONE
+from ..domain.values import Call, Value
+from . import result_kinds
 from .array_values import new_pages, refaulted, temporary
 from .conventional_names import CONVENTIONAL
 from .entries import Entries
+from .result_kinds import function_result, method_result
 from .rules import COUNTING, ENDLESS, Rule, collection_cost, is_endless, passed
 from .statements import read_tables
 from .unit_costs import primitive
@@ -23,8 +26,10 @@ __all__ = [
     "Rule",
     "attribute",
     "collection_cost",
+    "function_result",
     "is_endless",
     "is_type",
+    "method_result",
     "method_rule",
     "new_pages",
     "operator_rule",
@@ -44,21 +49,22 @@ _TYPES = frozenset(owner for owner, _ in ENTRIES.methods if "." in owner)
 
 
 def _of_class(method: str) -> Rule:
-    """A call through a class, such as ``dict.fromkeys``: the function of that dotted name."""
+    """Return the rule of a call through a class, such as ``dict.fromkeys``: the function of that dotted name."""
 
     def rule(call: Call) -> Value:
         owner = call.receiver.name if call.receiver is not None else ""
         dotted = ENTRIES.function(f"{owner}.{method}") or ENTRIES.method(owner.removeprefix("builtins."), method)
         if dotted is None:
             call.spend(primitive("call.builtin"))
-            return UNKNOWN
+            call.unknown(ONE)
+            return function_result(f"{owner.removeprefix('builtins.')}.{method}")
         return dotted(call)
 
     return rule
 
 
 def rule_for(name: str) -> Rule | None:
-    """The rule of the function or class with this canonical dotted name."""
+    """Return the rule of the function or class with this canonical dotted name."""
     return ENTRIES.function(name)
 
 
@@ -68,7 +74,7 @@ def is_type(name: str) -> bool:
 
 
 def method_rule(kind: str, name: str) -> Rule | None:
-    """The rule of a method of values of this kind, or of objects of this type (``threading.Thread``).
+    """Return the rule of a method of values of this kind, or of objects of this type (``threading.Thread``).
 
     A table may have ``*`` for the other methods of a type, and the kind ``""`` for names that mean one thing whatever
     their receiver is.
@@ -79,14 +85,14 @@ def method_rule(kind: str, name: str) -> Rule | None:
 
 
 def operator_rule(kind: str, operator: str) -> Rule | None:
-    """The rule of an operator (``+``, ``@``, ``[]``) whose left or right operand is of this kind."""
+    """Return the rule of an operator (``+``, ``@``, ``[]``) whose left or right operand is of this kind."""
     return ENTRIES.operator(kind, operator)
 
 
 def attribute(value: Value, name: str) -> Value | None:
-    """The attribute of a module, an object or another value, None if there is no rule."""
+    """Return the attribute of a module, an object or another value, None if nothing is known of it."""
     for owner in (value.name, value.kind):
         made = ENTRIES.attribute(owner, name)
         if made is not None:
             return made(value)
-    return None
+    return result_kinds.attribute(value, name)

@@ -183,7 +183,7 @@ def array(shape: Shape, dtype: str = "float64", *, view: bool = False) -> Value:
 
 
 def _item(shape: Shape, dtype: str) -> Value:
-    """What iteration yields: scalars as objects of 32 bytes, or views of rows."""
+    """Return what iteration yields: scalars as objects of 32 bytes, or views of rows."""
     if len(shape) > 1:
         return array(shape[1:], dtype, view=True)
     return boxed(dtype)
@@ -303,7 +303,7 @@ def temporary(value: Value) -> Value:
 
 
 def reused(result: Value, operand: Value) -> bool:
-    """Whether an operator writes its result into this operand."""
+    """Return whether an operator writes its result into this operand."""
     return (
         operand.payload in (TEMPORARY, UNTOUCHED_TEMPORARY)
         and operand.dtype == result.dtype
@@ -331,7 +331,7 @@ def new_pages(block: Quantity) -> Quantity:
 
 
 def is_large(value: Value) -> bool:
-    """Whether no cache holds the array."""
+    """Return whether no cache holds the array."""
     return value.size is not None and _likely(value.size.times(value.itemsize)) > _CACHED_BYTES
 
 
@@ -383,7 +383,7 @@ def filled(call: Call, name: str, shape: Shape | None, dtype: str) -> Value:
 
 
 def is_missing(value: Value) -> bool:
-    """Whether an argument was left out or is None."""
+    """Return whether an argument was left out or is None."""
     return value is UNKNOWN or (value.constant is not MISSING and value.constant is None)
 
 

@@ -86,14 +86,14 @@ def tuple_rule(call: Call) -> Value:
 
 
 def _has_characters(value: Value) -> bool:
-    """Whether a value is a text or a collection of single characters."""
+    """Return whether a value is a text or a collection of single characters."""
     item = value.item
     is_single = item is not None and item.kind == "str" and item.size is not None and item.size.exact == 1
     return value.kind == "str" or is_single
 
 
 def distinct(value: Value, count: Quantity) -> Quantity:
-    """How many different items there are among ``count``, at most."""
+    """Return how many different items there are among ``count``, at most."""
     fixed_count = count.constant
     if value.known and isinstance(value.constant, (tuple, str, bytes)):
         try:

@@ -83,7 +83,7 @@ def copying(cost: str) -> Rule:
         value = receiver(call)
         count = call.length(value)
         call.spend(seconds(cost, count))
-        kind = "set" if value.kind == "frozenset" else value.kind if value.kind != "unknown" else cost.split(".")[0]
+        kind = value.kind if value.kind != "unknown" else cost.split(".")[0]
         return replace(value, kind=kind, size=count, bytes=object_sizes.container(kind, count))
 
     return rule
@@ -126,18 +126,24 @@ def combining(part: str) -> Rule:
                 size = size * constant(0.0, 1.0, 0.5)
         if part in ("union", "difference", "symmetric"):
             call.spend(seconds("set.copy", left))
-        return container("set", size, value.item)
+        return container("frozenset" if value.kind == "frozenset" else "set", size, value.item)
 
     return rule
 
 
-def comparing(call: Call) -> Value:
-    count = call.length(receiver(call))
-    for other in arguments(call):
-        if other.kind not in ("set", "frozenset", "dict"):
-            count = count + call.consume(other)
-    call.spend(seconds("set.intersection", mixed([(0.5, ONE), (0.5, count)])))
-    return BOOL
+def comparing(kind: str) -> Rule:
+    """A rule of a set method that looks up the items of another: all of them, or up to one that decides."""
+    result = BOOL if kind == "bool" else NONE
+
+    def rule(call: Call) -> Value:
+        count = call.length(receiver(call))
+        for other in arguments(call):
+            if other.kind not in ("set", "frozenset", "dict"):
+                count = count + call.consume(other)
+        call.spend(seconds("set.intersection", mixed([(0.5, ONE), (0.5, count)])))
+        return result
+
+    return rule
 
 
 def update_set(call: Call) -> Value:

@@ -1,4 +1,4 @@
-"""What a name that no import explains usually is."""
+"""Says what a name usually is that no import explains."""
 
 from __future__ import annotations
 

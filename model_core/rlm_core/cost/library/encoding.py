@@ -156,7 +156,7 @@ def keyed_hash(call: Call) -> Value:
 
 
 def _repeats(data: Value) -> bool:
-    """Whether bytes are a short part over and over, as those of examples often are."""
+    """Return whether bytes are a short part over and over, as those of examples often are."""
     if data.known and isinstance(data.constant, (bytes, str)):
         content = data.constant.encode("utf-8", "surrogatepass") if isinstance(data.constant, str) else data.constant
         return len(zlib.compress(content, 1)) < _REPETITIVE * len(content)

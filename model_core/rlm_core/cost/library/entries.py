@@ -1,7 +1,7 @@
 """Entries of the tables -> rules, which are made when they are first asked for.
 
 An entry is ``names(parameters) -> result | clauses``: parameters as Python writes them (``x, /, *, key``), the result
-and amounts as :mod:`.expressions` reads them. Clauses:
+and amounts as :mod:`.expressions` reads them. Without a result, its kind is that of :mod:`.result_kinds`. Clauses:
 
     cost SECONDS            computing time; left out only where the call waits
     allocate BYTES          memory during the call
@@ -30,6 +30,7 @@ from ..domain.folding import BINARY, expanded, formatted, formatted_value, opera
 from ..domain.quantities import ONE
 from ..domain.values import Call, Value
 from .expressions import Arguments, Compiler, Evaluated
+from .result_kinds import function_result
 from .rules import Attribute, Rule, arguments, bound, folded, literal
 from .statements import Statement
 
@@ -128,8 +129,7 @@ def _compiled(table: str, key: Any, statement: Statement) -> Any:
     if rest.startswith(" by "):
         return _hook(rest.removeprefix(" by "), key[1].removeprefix(".") if isinstance(key, tuple) else key)
     head, *clauses = statement.clauses(rest)
-    serves = any(clause.startswith("serve ") for clause in clauses)
-    result = head.removeprefix("->").strip() or ("None" if serves else "unknown")
+    result = head.removeprefix("->").strip() or ("None" if statement.states_result() else "")
     if table == "attribute":
         return _attribute(key, result, clauses)
     parameters = _parameters(signature)
@@ -191,7 +191,8 @@ def _rule(
     statement: Statement,
     key: Any,
 ) -> Rule:
-    made = compiler.value(result)
+    dotted = key if isinstance(key, str) else ".".join(key)
+    made = compiler.value(result) if result else lambda call: function_result(dotted)
     effects: list[Callable[[Arguments], object]] = []
     function: Callable[..., Any] | None = None
     is_paid = False

@@ -218,7 +218,7 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class _Always:
-    """What no argument changes."""
+    """Evaluates to the same result whatever the arguments are."""
 
     result: Any
 

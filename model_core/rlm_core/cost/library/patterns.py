@@ -30,7 +30,7 @@ _SAMPLE = "aZ0_ \n\t-.,:;\"'()[]{}<>/\\|+*?=&%$#@!~^`\x00\xe9\u4e00"
 
 
 def pathological(pattern: str) -> bool:
-    """Whether a pattern reads some texts in exponentially many ways before it fails.
+    """Return whether a pattern reads some texts in exponentially many ways before it fails.
 
     Bounded for hostile input: patterns beyond 2,000 characters, or 150 states of the automaton, are not read.
     """
@@ -140,7 +140,7 @@ class _Automaton:
             self.follow[state][following] = min(self.follow[state][following] + ways * times, 2)
 
     def is_ambiguous(self, loop: frozenset[int]) -> bool:
-        """Whether one of these states, which lead to each other, can be reached from itself by one text in two ways."""
+        """Return whether one of these states, which lead to each other, leads back to itself by a text in two ways."""
         if any(ways > 1 for state in loop for following, ways in self.follow[state].items() if following in loop):
             return True
         pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}

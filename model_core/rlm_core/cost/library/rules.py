@@ -1,4 +1,4 @@
-"""What a rule about a library function is, and the helpers that rules share: constant folding and usual results.
+"""Defines the rules of library functions and what they share: constant folding and usual results.
 
 A rule receives a :class:`Call`, spends what the call costs, and returns the abstract result. It never raises on odd
 arguments: what it does not understand is ``UNKNOWN``.
@@ -40,7 +40,7 @@ _GIVEN = Value()  # an argument that is there, and not known
 
 
 def is_endless(size: Quantity | None) -> bool:
-    """Whether a size is that of an iterator without end."""
+    """Return whether a size is that of an iterator without end."""
     return size is not None and any(high == math.inf for _, _, high in size.terms.values())
 
 
@@ -129,7 +129,7 @@ def passed(value: Value) -> Value:
 
 
 def makes_items(value: Value) -> bool:
-    """Whether iterating over a value makes objects that did not exist before."""
+    """Return whether iterating over a value makes objects that did not exist before."""
     return value.kind in ("range", "iterator", "view", "str", "bytes")
 
 

@@ -59,6 +59,10 @@ class Statement(NamedTuple):
             raise self.error("no name")
         return expanded(found[0]), self.text[found.end() :]
 
+    def states_result(self) -> bool:
+        """Return whether an entry says what it returns; otherwise the annotations of typeshed do."""
+        return " by " in self.text or "->" in self.text or "| serve " in self.text
+
     def clauses(self, text: str | None = None) -> list[str]:
         """The parts between the signs ``|`` that are in no text."""
         parts = [""]

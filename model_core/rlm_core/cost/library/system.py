@@ -60,19 +60,27 @@ def read(kind: str, *, opens: bool = False) -> Rule:
         size = number if number is not None and (exact is None or exact >= 0) else _size_of_file(call)
         if opens:
             call.spend(primitive("builtins.open"))
-        if kind == "" and receiver(call).name == "io.BufferedReader":
-            call.spend(seconds("file.read.bytes", size))
-            return text(size, "bytes")
-        call.spend(seconds("file.read.bytes" if kind == "bytes" else "file.read", size))
-        return text(size, kind or "str")
+        made = kind or _kind_of_file(call)
+        call.spend(seconds("file.read.bytes" if made == "bytes" else "file.read", size))
+        return text(size, made)
 
     return rule
+
+
+def _kind_of_file(call: Call) -> str:
+    """Return the kind of what is read from a file."""
+    return "bytes" if receiver(call).name in ("io.BufferedReader", "io.BytesIO") else "str"
+
+
+def read_line(call: Call) -> Value:
+    call.spend(primitive("file.readline"))
+    return text(constant(_LINE), _kind_of_file(call))
 
 
 def read_lines(call: Call) -> Value:
     lines = _size_of_file(call)
     call.spend(seconds("file.readline", lines))
-    return container("list", lines, text(constant(_LINE)), grown=True, fresh=True)
+    return container("list", lines, text(constant(_LINE), _kind_of_file(call)), grown=True, fresh=True)
 
 
 def write(*, opens: bool = False) -> Rule:

@@ -96,7 +96,7 @@ def padded(call: Call) -> Value:
     known = value.size.exact if value.size is not None else None
     size = constant(max(limits[1], known or 0.0)) if limits is not None else number or call.length(value)
     call.spend(seconds("concat.text", size))
-    return text(size)
+    return text(size, text_kind(value))
 
 
 # re.

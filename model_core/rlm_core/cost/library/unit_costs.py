@@ -1,4 +1,4 @@
-"""What the primitives and library functions of Python cost: a name and a count -> seconds on the reference machine.
+"""Maps the name of a primitive or library function of Python and a count to seconds on the reference machine.
 
 The statements ``cost`` of the tables say them, and ``python -m tools.unit_costs`` measures them. A cost is ``fixed +
 each * law(count)`` seconds with CPython 3.12: the geometric mean of a processor of AMD and one of Intel, at the scale

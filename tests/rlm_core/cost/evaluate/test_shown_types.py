@@ -143,3 +143,13 @@ def test_an_unknown_operation_in_a_loop_counts_as_often_as_it_runs() -> None:
     facts = facts_of("def f(a):\n    for _ in range(20):\n        a.b\n")
     assert facts.unknown == ((".b", 20.0),)
     assert facts.opaque == 20
+
+
+def test_a_hint_of_a_result_is_believed_where_the_body_says_nothing() -> None:
+    text = "def size(a) -> int:\n    return a.b\n\ndef f(a):\n    return size(a) + 1\n"
+    assert facts_of(text).unknown == ((".b", 1.0),)
+
+
+def test_the_result_of_an_unlisted_function_of_the_standard_library_has_a_kind() -> None:
+    text = "import tarfile\n\ndef f(path):\n    return tarfile.is_tarfile(path) + 1\n"
+    assert facts_of(text).unknown == (("tarfile.is_tarfile()", 1.0),)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import datetime
+import io
 import math
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -122,6 +126,66 @@ def test_entries_that_fold_are_computed_as_python_computes_them() -> None:
     assert upper(RecordingCall(receiver=literal("ab"))).constant == "AB"
     assert upper(RecordingCall(receiver=literal(b"ab"))).constant is MISSING
     assert math.isnan(library.attribute(Value("module", name="math"), "nan").constant)  # type: ignore[union-attr]
+
+
+def _real_kind(value: object) -> str:
+    name = type(value).__name__
+    kind = "none" if value is None else name
+    return kind if type(value).__module__ == "builtins" else f"{type(value).__module__}.{name}"
+
+
+def test_methods_return_what_those_of_python_return(tmp_path: Path) -> None:
+    now, found = datetime.datetime(2026, 5, 6, tzinfo=datetime.UTC), re.compile("(a)(?P<b>b)").match("ab")
+    file = tmp_path / "file"
+    file.write_text("text\n")
+    calls: list[tuple[object, str, tuple[object, ...]]] = [
+        *((now, name, ()) for name in ("date", "time", "timestamp", "weekday", "isoweekday", "toordinal", "timetuple")),
+        *((now, name, ()) for name in ("replace", "astimezone", "isoformat")),
+        (now - now, "total_seconds", ()),
+        *((found, name, ()) for name in ("group", "groups", "groupdict", "start", "end", "span")),
+        *((b"ab", name, (9,)) for name in ("ljust", "rjust", "center", "zfill")),
+        *((frozenset({1}), name, ({2},)) for name in ("union", "difference", "intersection", "symmetric_difference")),
+        (frozenset({1}), "copy", ()),
+        ({1}, "intersection_update", ({2},)),
+        ({1}, "issubset", ({2},)),
+        *((io.BytesIO(b"ab\n"), name, ()) for name in ("read", "readline", "readlines")),
+        *((io.StringIO("ab\n"), name, ()) for name in ("read", "readline", "readlines")),
+    ]
+    for receiver, name, arguments in calls:
+        kind = _real_kind(receiver)
+        known = Value("object", name=kind.removeprefix("_")) if "." in kind else Value(kind)
+        rule = library.method_rule(known.name or known.kind, name)
+        assert rule is not None, (kind, name)
+        made = rule(
+            RecordingCall(
+                [literal(part) if isinstance(part, int) else Value("set") for part in arguments], receiver=known
+            )
+        )
+        real = getattr(receiver, name)(*arguments)
+        assert (made.name or made.kind) == _real_kind(real), (kind, name)
+    path = Value("object", name="pathlib.Path")
+    for name, kind in {"exists": "bool", "touch": "none", "stat": "os.stat_result", "unlink": "none"}.items():
+        rule = library.method_rule("pathlib.Path", name)
+        assert rule is not None
+        made = rule(RecordingCall(receiver=path))
+        assert (made.name or made.kind) == kind == _real_kind(getattr(file, name)())
+
+
+def test_functions_return_what_those_of_python_return() -> None:
+    calls: dict[str, tuple[object, ...]] = {
+        **dict.fromkeys(("os.path.split", "os.path.splitext", "os.path.isabs", "os.path.basename"), ("a/b.c",)),
+        "os.path.getmtime": (__file__,),
+        "os.path.getsize": (__file__,),
+        **dict.fromkeys(("cmath.phase", "cmath.polar", "cmath.sqrt"), (1j,)),
+        **dict.fromkeys(("statistics.quantiles", "statistics.multimode", "statistics.median"), ([1.0, 2.0, 3.0],)),
+    }
+    for name, arguments in calls.items():
+        rule = library.rule_for(name)
+        assert rule is not None, name
+        module, _, function = name.rpartition(".")
+        real = getattr(import_module(module), function)(*arguments)
+        made = rule(RecordingCall([Value("list", size=constant(3)) for _ in arguments]))
+        assert made.kind == _real_kind(real), name
 
 
 def test_alternatives_in_braces_are_all_combinations() -> None:
