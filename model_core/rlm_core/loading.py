@@ -73,12 +73,38 @@ def _load_full(directory: Path, threads: int) -> Predictor:
     return TorchPredictor(directory, threads=threads)
 
 
-def load_corrected(model: Path | str | None = None, *, threads: int = 0) -> Predictor:
-    """:func:`rlm_core.load` and :func:`with_corrections` in one.
+def load_corrected(model: Path | str | None = None, *, threads: int = 0, stored: bool = False) -> Predictor:
+    """:func:`rlm_core.load` and :func:`with_corrections` in one; ``stored`` is whether :func:`with_stored` is between.
 
     Raises:
         ModelError: the directory is missing, incomplete or corrupt.
     """
     from .inference.adaptation.predictor import with_corrections
 
-    return with_corrections(load(model, threads=threads))
+    base = load(model, threads=threads)
+    return with_corrections(with_stored(base, model) if stored else base)
+
+
+def with_stored(base: Predictor, model: Path | str | None = None) -> Predictor:
+    """The predictor of a model, whose answers are kept on the disk if it is an embedded one."""
+    from .inference.stored_predictions import StoredPredictor
+
+    digest = model_digest(model)
+    return StoredPredictor(base, digest) if digest is not None else base
+
+
+def model_digest(model: Path | str | None = None) -> bytes | None:
+    """A digest of an embedded model; None for other models and for what is not a model."""
+    from .files import read_regular
+    from .inference.card import CARD, MAX_CARD_BYTES
+    from .inference.model_store import BUILTIN, builtin
+    from .queries.entry_store import digest_of
+
+    if isinstance(model, str) and is_remote(model):
+        return None
+    directory = builtin() if model in (None, BUILTIN) else Path(str(model))
+    try:
+        # The card has the checksums of the other files, which are compared when the model is loaded.
+        return digest_of(read_regular(directory / CARD, MAX_CARD_BYTES)) if not is_full(directory) else None
+    except OSError:
+        return None

@@ -35,7 +35,7 @@ CARD = "card.json"
 # The calibration of a full model, written after its weights: its checksum is among the facts of the training.
 SERVING = "serving.json"
 _ADVICE = "reinstall rlm-lsp or export the model again"
-_MAX_CARD_BYTES = 16 * 2**20  # a hundred times the card that ships
+MAX_CARD_BYTES = 16 * 2**20  # a hundred times the card that ships
 _MAX_FILE_BYTES = 2**40
 _MAX_STUDENT_FILE_BYTES = 2**31  # a hundred times the largest file of the model that ships
 _SHOWN_REASON = 300
@@ -281,7 +281,7 @@ class _StudentFile(msgspec.Struct):
 
 def _content(path: Path, advice: str = _ADVICE) -> bytes:
     try:
-        return read_regular(path, _MAX_CARD_BYTES)
+        return read_regular(path, MAX_CARD_BYTES)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}); {advice}") from None
 

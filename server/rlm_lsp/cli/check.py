@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
@@ -18,20 +19,24 @@ from typing import TextIO
 import click
 from rlm_core import RlmError, loading
 from rlm_core.files import atomic_write
+from rlm_core.inference.predictor import Predictor
 
 from rlm_lsp.findings import baseline as baselines
 from rlm_lsp.findings.baseline import Baseline
-from rlm_lsp.findings.checked_files import find_files
+from rlm_lsp.findings.checked_files import CheckedFiles, find_files
 from rlm_lsp.findings.checker import Checker
+from rlm_lsp.findings.file_reader import FileReader, ReadFile
 from rlm_lsp.findings.finding import SEVERITIES
 from rlm_lsp.findings.formats import WRITERS, Format, LocatedFinding, committed_foot, fails
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import counted
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.settings.model import Severity
+from rlm_lsp.sources import SourceFile
 
 from . import options
 from .options import PATH, write_errors
+from .workers import Note, batches_for, results
 
 
 @dataclass(slots=True)
@@ -67,6 +72,7 @@ class _Tally:
 @click.option("--exclude", metavar="GLOB", multiple=True, help="Files to skip; repeatable.")
 @options.model
 @options.threads
+@options.jobs
 @options.no_measured
 @options.strict
 @options.cpu_scale
@@ -82,6 +88,7 @@ def command(
     exclude: tuple[str, ...],
     model: str,
     threads: int,
+    jobs: int,
     no_measured: bool,
 ) -> None:
     """Check units against their budgets; the exit status is 1 if a cost is over its budget.
@@ -101,10 +108,16 @@ def command(
     started = time.perf_counter()
     known = Baseline() if update_baseline or baseline is None else Baseline.read(baseline)
     checked = find_files(paths or (Path(),), exclude, diff)
-    measured = options.known_measurements(off=no_measured)
-    checker = Checker(
-        checked, lambda: loading.load_corrected(model, threads=threads), confidence, diff or "HEAD", measured
-    )
+    make = partial(_file_reader, checked, confidence, diff or "HEAD", no_measured)
+
+    def read(sources: Sequence[SourceFile]) -> Generator[ReadFile]:
+        processes, batches = batches_for(sources, jobs)
+        yield from results(make, batches, processes, _lost, console.note)
+
+    def load() -> Predictor:
+        return loading.load_corrected(model, threads=threads, stored=True)
+
+    checker = Checker(checked, load, read=read)
     tally = _Tally()
     with ExitStack() as stack:
         stack.enter_context(console.failures())
@@ -119,13 +132,23 @@ def command(
             target: TextIO = sys.stdout
             if output is not None:
                 stack.enter_context(write_errors(output))
-                partial = stack.enter_context(atomic_write(output))
-                target = stack.enter_context(partial.open("w", encoding="utf-8", errors="replace"))
+                written = stack.enter_context(atomic_write(output))
+                target = stack.enter_context(written.open("w", encoding="utf-8", errors="replace"))
             for piece in WRITERS[form](_unknown(findings, known, tally, fail_on), fail_on):
                 target.write(piece)
             target.write(committed_foot(form, checker.committed))
     _summarise(checker, tally, diff, with_findings=not update_baseline, seconds=time.perf_counter() - started)
     raise click.exceptions.Exit(2 if checker.errors else int(tally.failed > 0))
+
+
+def _file_reader(
+    checked: CheckedFiles, confidence: float | None, revision: str, no_measured: bool, note: Note
+) -> FileReader:
+    return FileReader(checked, confidence, revision, options.known_measurements(off=no_measured, note=note))
+
+
+def _lost(source: SourceFile, reason: str) -> ReadFile:
+    return ReadFile(source, error=f"{source.path}: the process that read it died ({reason}); exclude the file")
 
 
 def _unknown(

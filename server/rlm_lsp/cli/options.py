@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import click
 from rlm_core import DataError, RlmError
 
+from rlm_lsp.rendering import console
+
 if TYPE_CHECKING:
     from rlm_core.measurement import Store
     from rlm_core.measurement.known import KnownMeasurements
@@ -82,7 +84,7 @@ def _model_in_use(context: click.Context, option: click.Parameter, value: str | 
     from rlm_core.loading import is_remote
 
     if value is None:
-        from rlm_lsp.settings.store import SettingsStore
+        from rlm_lsp.settings.files import SettingsStore
 
         value = SettingsStore(folders=[Path.cwd()]).session.model
     return value if value == model_store.BUILTIN or is_remote(value) else str(model_store.find(value))
@@ -97,6 +99,13 @@ model = click.option(
 )
 threads = click.option(
     "--threads", metavar="N", type=click.IntRange(min=0), default=0, help="Number of threads (0: automatic)."
+)
+jobs = click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Largest number of processes (0: the cores that this process may use). Little work takes one.",
 )
 cpu_scale = click.option(
     "--no-cpu-scale",
@@ -253,13 +262,14 @@ def write_errors(path: Path | str, advice: str = "check the disk and the path") 
         raise RlmError(f"{path}: cannot be written ({error.strerror}); {advice}") from None
 
 
-def known_measurements(*, off: bool = False) -> KnownMeasurements:
-    """The user's measurements, and those committed with the project in the working directory."""
+def known_measurements(*, off: bool = False, note: Callable[[str], None] = console.note) -> KnownMeasurements:
+    """The user's measurements, and those committed with the project in the working directory; messages go to ``note``.
+
+    Without any where ``off``.
+    """
     from rlm_core.measurement.known import KnownMeasurements
 
-    from rlm_lsp.rendering import console
-
-    return KnownMeasurements(None) if off else KnownMeasurements(open_store(None), project_folders(), console.note)
+    return KnownMeasurements(None) if off else KnownMeasurements(open_store(None, note), project_folders(), note)
 
 
 def project_folders() -> list[Path]:
@@ -270,10 +280,8 @@ def project_folders() -> list[Path]:
     return folders[: last + 1]
 
 
-def open_store(path: Path | None) -> Store:
-    """The store of measurements in a file, or with None the user's; its messages go to stderr."""
+def open_store(path: Path | None, note: Callable[[str], None] = console.note) -> Store:
+    """The store of measurements in a file, or with None the user's; its messages go to ``note``."""
     from rlm_core.measurement import Store
 
-    from rlm_lsp.rendering import console
-
-    return Store(path.absolute() if path is not None else None, console.note)
+    return Store(path.absolute() if path is not None else None, note)

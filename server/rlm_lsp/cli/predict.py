@@ -1,8 +1,8 @@
 """``rlm-lsp predict``: source files -> a table with a row per unit, or JSON with one per query.
 
-Files are analysed and predicted in batches, so that only rows are kept of a repository. A file that cannot be used is
-reported in one line and makes the exit status 2; the others are answered. Rows of ``--batch`` are answered by
-:mod:`.predict_rows`.
+Files are analysed and predicted in batches, in several processes where that pays, so that only rows are kept of a
+repository. A file that cannot be used is reported in one line and makes the exit status 2; the others are answered.
+Rows of ``--batch`` are answered by :mod:`.predict_rows`.
 """
 
 from __future__ import annotations
@@ -11,41 +11,37 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
-from rlm_core import RlmError, SourceError
-from rlm_core.errors import AnalysisError
-from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.file_units import TextUnits, file_units
+from rlm_core import RlmError
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
+from rlm_core.loading import is_full
 from rlm_core.queries.judges import JUDGES
-from rlm_core.queries.measured_lookup import MeasuredUnits
-from rlm_core.source import languages
-from rlm_core.source.notebooks import is_notebook
-from rlm_core.source.syntax_errors import first_error, without_errors
-from rlm_core.types import Metric, Prediction
+from rlm_core.types import Metric
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
-from rlm_lsp.rendering.json_rows import unit_row
-from rlm_lsp.rendering.prediction_cells import CostRow, cost_rows, median_of
+from rlm_lsp.rendering.prediction_cells import CostRow
 from rlm_lsp.sources import SourceFile, find_sources, without_tests
 
 from . import options
+from .file_answers import FileAnswers
 from .options import PATH
-from .predict_batches import BatchPredictor, Runner, TextBatch, chunks
+from .predict_batches import Runner
+from .predict_files import FileAnswer, FilePredictor, UnitAnswer
 from .predict_rows import predict_rows
+from .workers import batches_for, results
 
 _Form = Literal["table", "json", "jsonl"]
 _Order = Literal["latency", "memory", "file"]
 _METRICS: tuple[Metric, ...] = ("latency", "memory", "accuracy")
-_UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
 
 
 @click.command()
@@ -84,6 +80,7 @@ _UNITS_ASKED, _UNITS_PER_NODE = 256, 32  # in one call of the model
 )
 @options.model
 @options.threads
+@options.jobs
 @options.ray
 @options.ray_gpu
 @options.no_measured
@@ -101,6 +98,7 @@ def command(
     judge: str | None,
     model: str,
     threads: int,
+    jobs: int,
     ray: str | None,
     ray_gpu: str | None,
     no_measured: bool,
@@ -125,10 +123,9 @@ def command(
         if batch is not None:
             status = predict_rows(batch, out, runner)
         else:
-            known = options.known_measurements(off=no_measured)
-            selected = query_selection(devices, workload, judge)
             by = order or ("latency" if form == "table" or top is not None else "file")
-            status = _predict_paths(paths or (Path(),), form, by, top, selected, runner, known)
+            files = _FileRunner(runner, query_selection(devices, workload, judge), no_measured, jobs)
+            status = _predict_paths(paths or (Path(),), form, by, top, files)
     raise click.exceptions.Exit(status)
 
 
@@ -148,16 +145,6 @@ def query_selection(devices: Sequence[str], workload: Sequence[str], judge: str 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _FileUnit:
-    """A unit and its file, as the user named it; ``cell`` is the number of a notebook's cell."""
-
-    file: str
-    analysed: AnalysedUnit
-    cell: int | None = None
-
-
-_UnitPredictions = tuple[_FileUnit, list[Prediction]]
 _Answer_ = TypeVar("_Answer_")
 
 
@@ -167,29 +154,20 @@ class _Tally(ErrorCounter):
     units: int = 0
 
 
-def _predict_paths(
-    paths: Sequence[Path],
-    form: _Form,
-    order: _Order,
-    top: int | None,
-    selected: QuerySelection,
-    runner: Runner,
-    known: MeasuredUnits,
-) -> int:
+def _predict_paths(paths: Sequence[Path], form: _Form, order: _Order, top: int | None, files: _FileRunner) -> int:
     tally = _Tally()
     found = find_sources(paths, tally.report, notebooks=True)
     sources = without_tests(found)
-    with ExitStack() as stack:
-        predictor = stack.enter_context(BatchPredictor(runner)) if sources else None
-        started = time.perf_counter()
-        units = _analyse(sources, tally, known, stack.enter_context(console.progress("predicting")))
-        size = _UNITS_ASKED if runner.ray is None else _UNITS_PER_NODE
-        predicted = _predict_units(predictor, units, selected, size) if predictor is not None else iter(())
+    started = time.perf_counter()
+    with console.progress("predicting") as progress, closing(files.answers(sources)) as answers:
+        predicted = _counted(answers, tally, len(sources), progress)
         if form == "table":
-            _write_table([row for answers in _sorted(predicted, _table_rows, order, top) for row in answers], order)
+            _write_table(
+                [row for rows in _sorted(predicted, lambda unit: unit.table, order, top) for row in rows], order
+            )
         else:
             write = {"json": _write_json, "jsonl": _write_jsonl}[form]
-            write(row for answers in _sorted(predicted, _json_rows, order, top) for row in answers)
+            write(row for rows in _sorted(predicted, lambda unit: unit.rows, order, top) for row in rows)
     seconds = time.perf_counter() - started
     omitted = len(found) - len(sources)
     console.note(
@@ -202,111 +180,84 @@ def _predict_paths(
     return 2 if tally.count else 0
 
 
+def _counted(
+    answers: Iterable[FileAnswer], tally: _Tally, total: int, progress: console.Progress
+) -> Iterator[UnitAnswer]:
+    """The units of files; what is to be said about each file is printed and counted."""
+    progress(0, total)
+    for done, answer in enumerate(answers, 1):
+        for text in answer.notes:
+            console.note(text)
+        if answer.error is not None:
+            tally.report(answer.error)
+        elif answer.counts:
+            tally.files += 1
+            tally.units += len(answer.units)
+        progress(done, total)
+        yield from answer.units
+
+
 def _sorted(
-    predicted: Iterable[_UnitPredictions],
-    rows_of: Callable[[_FileUnit, Sequence[Prediction]], list[_Answer_]],
+    predicted: Iterable[UnitAnswer],
+    rows_of: Callable[[UnitAnswer], Sequence[_Answer_]],
     order: _Order,
     top: int | None,
-) -> Iterator[list[_Answer_]]:
+) -> Iterator[Sequence[_Answer_]]:
     """The rows of each unit: as they come, or the most expensive first, and what is not predicted last."""
     if order == "file":
-        yield from (rows_of(unit, answers) for unit, answers in predicted)
+        yield from map(rows_of, predicted)
         return
     found = []
-    for unit, answers in predicted:
-        cost = median_of(unit.analysed, answers, order)
+    for unit in predicted:
+        cost = unit.medians[order]
         # What has no such metric, such as the memory of a kernel, is less than all that has one.
-        found.append((-1.0 if math.isnan(cost) else cost, rows_of(unit, answers)))
+        found.append((-1.0 if math.isnan(cost) else cost, rows_of(unit)))
     found.sort(key=lambda entry: -entry[0])
     yield from (rows for _, rows in found[:top])
 
 
-def _analyse(
-    sources: Sequence[SourceFile], tally: _Tally, known: MeasuredUnits, progress: console.Progress
-) -> Iterator[_FileUnit]:
-    analyser = Analyser(measured=known)
-    for done, source in enumerate(sources):
-        progress(done, len(sources))
-        try:
-            # An empty __init__.py in a folder is normal; an empty file that the user names is an error.
-            if not source.named and source.path.stat().st_size == 0:
-                continue
-            texts = file_units(analyser, source.path, source.root)
-            units = [unit for text in texts for unit in _without_errors(source, text)]
-            if not units:
-                _explain_no_unit(source, texts)
-        except AnalysisError as error:
-            tally.report(SourceError(f"{source.path}: {error}"))
-            continue
-        except RlmError as error:
-            tally.report(error)
-            continue
-        except OSError as error:
-            tally.report(SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions"))
-            continue
-        tally.files += 1
-        tally.units += len(units)
-        yield from units
+@dataclass(frozen=True, slots=True)
+class _FileRunner:
+    """What answers about files: known answers, and processes for the others."""
+
+    runner: Runner
+    selected: QuerySelection
+    without_measured: bool
+    jobs: int
+
+    def answers(self, sources: Sequence[SourceFile]) -> Generator[FileAnswer]:
+        """The answers about files, in their order."""
+        known = FileAnswers(self.runner, self.selected, without_measured=self.without_measured)
+        keys = [known.key(source) for source in sources]
+        hits = [known.find(key) is not None for key in keys]
+        with closing(self._made([source for source, hit in zip(sources, hits, strict=True) if not hit])) as made:
+            try:
+                for source, key, hit in zip(sources, keys, hits, strict=True):
+                    # Found again instead of kept, since a repository may be large; another process may have removed it.
+                    answer = known.find(key) if hit else next(made)
+                    if answer is None:
+                        [answer] = self._made([source])
+                    if key is not None and not hit:
+                        known.keep(key, answer)
+                    yield answer
+            finally:
+                known.save()
+
+    def _made(self, sources: Sequence[SourceFile]) -> Generator[FileAnswer]:
+        if not sources:
+            return
+        if self.runner.ray is not None:
+            yield from FilePredictor(self.runner, self.selected, self.without_measured, console.note).answers(sources)
+            return
+        # A full model takes all the memory, or the GPU.
+        jobs, batches = batches_for(sources, self.jobs if not is_full(self.runner.model) else 1)
+        runner = replace(self.runner, threads=max(self.runner.threads // jobs, 1)) if jobs > 1 else self.runner
+        make = partial(FilePredictor, runner, self.selected, self.without_measured)
+        yield from results(make, batches, jobs, _lost, console.note)
 
 
-def _without_errors(source: SourceFile, text: TextUnits) -> list[_FileUnit]:
-    """The units of a text that have no syntax error."""
-    units = without_errors(text.parsed, text.units, lambda unit: unit.code.text)
-    if len(units) < len(text.units) and (units or text.cell is not None):
-        left = counted(len(text.units) - len(units), "unit")
-        place = ", ".join(filter(None, [_cell(text.cell), first_error(text.parsed)]))
-        console.note(f"{source.path}: {left} with syntax errors left out ({place})")
-    return [_FileUnit(str(source.path), unit, text.cell) for unit in units]
-
-
-def _cell(number: int | None) -> str:
-    return f"cell {number}" if number is not None else ""
-
-
-def _explain_no_unit(source: SourceFile, texts: Sequence[TextUnits]) -> None:
-    if is_notebook(source.path):
-        if source.named:
-            console.note(f"{source.path}: nothing to predict (no function in a Python cell)")
-        return
-    [parsed] = [text.parsed for text in texts]
-    entry = languages.by_name(parsed.language)
-    # The text of a program may have errors; a grammar need not know each dialect either, such as JSX.
-    if parsed.language == "python" and parsed.has_error:
-        where = first_error(parsed)
-        place = f" ({where})" if where else ""
-        raise SourceError(
-            f"{source.path}: has syntax errors and no unit that parses as {entry.title}{place}; fix its syntax"
-        )
-    if not source.named:
-        return
-    if entry.grammar is None or parsed.language == "python":
-        console.note(f"{source.path}: nothing to predict (no function, kernel, module or solution)")
-    else:
-        mark = "#" if parsed.language == "ruby" else "//"
-        console.note(
-            f"{source.path}: nothing to predict: the file does not look like a solution of a programming problem;"
-            f" write `{mark} rlm: program` above its code to predict it as one"
-        )
-
-
-def _predict_units(
-    predictor: BatchPredictor, units: Iterable[_FileUnit], selected: QuerySelection, size: int
-) -> Iterator[_UnitPredictions]:
-    def batches() -> Iterator[tuple[list[_FileUnit], TextBatch]]:
-        for chunk in chunks(units, size):
-            codes = [unit.analysed.code for unit in chunk]
-            yield chunk, TextBatch(codes, [queries_for(predictor.predictor, code, selected) for code in codes])
-
-    for chunk, predictions in predictor.predict(batches()):
-        yield from zip(chunk, predictions, strict=True)
-
-
-def _table_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[CostRow]:
-    return cost_rows(":".join(filter(None, [unit.file, _cell(unit.cell)])), unit.analysed, predictions)
-
-
-def _json_rows(unit: _FileUnit, predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
-    return [unit_row(unit.file, unit.analysed, prediction, unit.cell) for prediction in predictions]
+def _lost(source: SourceFile, reason: str) -> FileAnswer:
+    return FileAnswer(error=f"{source.path}: the process that predicted it died ({reason}); exclude the file")
 
 
 def _write_jsonl(rows: Iterable[dict[str, Any]]) -> None:

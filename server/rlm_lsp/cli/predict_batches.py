@@ -20,7 +20,7 @@ from rlm_core import ModelError, RlmError
 from rlm_core.inference.adaptation.predictor import UserCorrections
 from rlm_core.inference.model_store import BUILTIN
 from rlm_core.inference.predictor import Predictor
-from rlm_core.loading import is_full, is_remote
+from rlm_core.loading import is_full, is_remote, with_stored
 from rlm_core.serving.ray_cluster import Cluster, Need, in_order
 from rlm_core.types import CodeText, Prediction, Query
 
@@ -76,7 +76,7 @@ class BatchPredictor:
         check_ray_gpu(runner.ray_gpu, ray, on_gpu=is_full(model))
         base = rlm_core.load(model, threads=threads)
         self._corrections = UserCorrections.read(base.model_id)
-        self.predictor = self._corrections.around(base)
+        self.predictor = self._corrections.around(with_stored(base, model))
         self._cluster: Cluster | None = None
         if ray is None:
             return

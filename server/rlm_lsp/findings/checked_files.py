@@ -26,6 +26,9 @@ class CheckedFiles:
         self._texts: LRUCache[Path, bytes | None] = git.text_cache()
         self._order = {source.path: index for index, source in enumerate(self.files)}
 
+    def __reduce__(self) -> tuple[type[CheckedFiles], tuple[object, ...]]:
+        return CheckedFiles, (self.files, self._trees)
+
     @property
     def compares(self) -> bool:
         """True if there is an earlier revision to compare with."""

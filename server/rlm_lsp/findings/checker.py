@@ -8,51 +8,48 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
-from rlm_core import ModelError, RlmError, SourceError
-from rlm_core.boundary import guarded
-from rlm_core.errors import AnalysisError
+from rlm_core import ModelError
 from rlm_core.inference.predictor import Predictor
-from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.devices import answers_for
-from rlm_core.queries.file_units import TextUnits, file_units, notebook_units
 from rlm_core.queries.measured_lookup import MeasuredUnits
-from rlm_core.source.notebooks import cells_of, is_notebook
-from rlm_core.source.parsed import ParsedSource
-from rlm_core.source.units import decode
 from rlm_core.types import METRICS_OF_BASIS, Basis, CodeText, CostRatio, Prediction, Query, Span
 
-from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.abstentions import reason
-from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings, configured_budgets
+from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings
 from rlm_lsp.sources import SourceFile, find_sources, matches
 
 from .baseline import fingerprint
 from .checked_files import CheckedFiles
+from .file_reader import FileReader, JudgedText, ReadFile
 from .finding import Finding
 from .formats import LocatedFinding, Location, TextRegion, region_of
-from .judge import UnitCase, cases_of, criteria_of, judge, malformed, read_rules
+from .judge import judge, malformed
 
 _BATCH_UNITS, _MAX_STEP_UNITS = 64, 128
 _BATCH_FILES = 256
 
 
-@dataclass(slots=True)
-class _File:
-    """A text to judge: a file, or the cell of a notebook with this number."""
+class ReadFiles(Protocol):
+    """Reads files, and gives them in their order."""
 
-    path: Path
-    source: bytes
-    cell: int | None = None
-    cases: list[UnitCase] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    def __call__(self, sources: Sequence[SourceFile]) -> Generator[ReadFile]:
+        """Read these files."""
+        ...
+
+
+def map_in_process(reader: FileReader) -> ReadFiles:
+    """Read files one by one in this process."""
+
+    def read(sources: Sequence[SourceFile]) -> Generator[ReadFile]:
+        yield from map(reader.read, sources)
+
+    return read
 
 
 class Checker:
@@ -65,17 +62,16 @@ class Checker:
         confidence: float | None = None,
         revision: str = "HEAD",
         measured: MeasuredUnits | None = None,
+        read: ReadFiles | None = None,
     ) -> None:
+        """``read`` reads files as a :class:`FileReader` with the same arguments does, but in other processes."""
         self._checked, self._load = checked, load
-        self._confidence, self._revision = confidence, revision
+        self._read_files: ReadFiles = read or map_in_process(FileReader(checked, confidence, revision, measured))
         self._predictor: Predictor | None = None
         self._tables = BudgetTables()
         self.settings = ProjectSettings(self._tables)
         self._reported_tables: dict[Path, BudgetTable] = {}
         self._matched: set[tuple[Path, str]] = set()
-        # One for the current texts, one for those of the compared revision.
-        self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
-        self._earlier = Analyser(checked.overlay, self._default_sizes)
         self.files = self.units = self.with_budget = self.compared = self.committed = 0
         self.errors = self.unreadable = 0
         self.abstained: Counter[str] = Counter()
@@ -86,16 +82,19 @@ class Checker:
         Raises:
             RlmError: the model cannot be loaded or cannot compare.
         """
-        batch: list[_File] = []
+        batch: list[JudgedText] = []
         waiting = 0
-        for done, source in enumerate(self._checked.files):
-            progress(done, len(self._checked.files))
-            for file in self._tried(source):
-                batch.append(file)
-                waiting += len(file.cases)
-            if waiting >= _BATCH_UNITS or len(batch) >= _BATCH_FILES:
-                yield from self._report(batch)
-                batch, waiting = [], 0
+        sources = [source for source in self._checked.files if self._is_checked(source)]
+        progress(0, len(sources))
+        with closing(self._read_files(sources)) as files:
+            for done, file in enumerate(files, 1):
+                progress(done, len(sources))
+                for text in self._take(file):
+                    batch.append(text)
+                    waiting += len(text.cases)
+                if waiting >= _BATCH_UNITS or len(batch) >= _BATCH_FILES:
+                    yield from self._report(batch)
+                    batch, waiting = [], 0
         yield from self._report(batch)
 
     @property
@@ -126,59 +125,30 @@ class Checker:
             unmatched += [(_shown(table.path), glob) for glob in left if not any(matches(glob, name) for name in names)]
         return unmatched
 
-    def _default_sizes(self, path: Path | None) -> Mapping[str, str]:
-        """The sizes of kernels whose file names none."""
-        return self.settings.of(self._checked.real(path)).settings.default_sizes if path is not None else {}
-
-    def _tried(self, source: SourceFile) -> list[_File]:
-        """A file as :meth:`_read` has it; one that fails is reported and costs no other file."""
-
-        def fail(error: Exception) -> list[_File]:
-            self._report_unreadable(source, AnalysisError(f"the check failed ({type(error).__name__}); see the log"))
-            return []
-
-        return guarded(f"the check of {source.path}", lambda: self._read(source), fail)
-
-    def _read(self, source: SourceFile) -> list[_File]:
-        """A file with its units to judge, or the cells of a notebook with theirs.
-
-        Before them comes their configuration, the first time that one with mistakes is met.
-        """
-        path, real = source.path, self._checked.real(source.path)
-        folder = self.settings.of(real)
-        if folder.excludes(real):
-            return []
+    def _is_checked(self, source: SourceFile) -> bool:
+        """False for a file that the settings exclude, and for an empty one."""
+        real = self._checked.real(source.path)
         try:
-            if path.is_file() and path.stat().st_size == 0:
-                return []
-            texts = file_units(self._analyser, path, source.root)
-        except (RlmError, OSError) as error:
-            self._report_unreadable(source, error)
+            return not self.settings.of(real).excludes(real) and (
+                not source.path.is_file() or source.path.stat().st_size > 0
+            )
+        except OSError:
+            return True  # which its reader explains
+
+    def _take(self, file: ReadFile) -> list[JudgedText]:
+        """The texts of a file; before them comes their configuration, the first time that one with mistakes is met."""
+        if file.error is not None:
+            self._report_unreadable(file.source, file.error)
             return []
-        units = [unit for text in texts for unit in text.units]
         self.files += 1
-        self.units += len(units)
+        self.units += file.units
+        self.with_budget += file.with_budget
+        real = self._checked.real(file.source.path)
         table, mistakes = self._table(real)
         self._matched |= {(table.path, entry.glob) for entry in table.entries_of(real)} if table is not None else set()
-        configured = configured_budgets(real, folder.relative(real), folder.settings, table)
-        criteria = criteria_of(folder.settings, self._confidence, self._revision)
-        diffs = iter(self._diffs(path, texts, units))
-        files = []
-        for text in texts:
-            rules, findings = read_rules(text.parsed, text.units, configured)
-            self.with_budget += sum(bool(of_unit.budgets) for of_unit in rules)
-            # The text of a network is not that of its file: its findings are at the start of the file.
-            content = text.parsed.source if text.parsed.language != "onnx" else b""
-            diffs_of_text = list(islice(diffs, len(text.units)))
-            cases = cases_of(text.units, rules, diffs_of_text, criteria, only_changes=True)
-            files.append(_File(path, content, text.cell, cases, findings))
-        return [*mistakes, *files]
+        return [*mistakes, *file.texts]
 
-    def _report_unreadable(self, source: SourceFile, error: RlmError | OSError) -> None:
-        if isinstance(error, OSError):
-            error = SourceError(f"{source.path}: cannot be read ({error.strerror}); check its permissions")
-        elif isinstance(error, AnalysisError):
-            error = SourceError(f"{source.path}: {error}")
+    def _report_unreadable(self, source: SourceFile, error: str) -> None:
         self.unreadable += 1
         if source.named:
             self.errors += 1
@@ -186,7 +156,7 @@ class Checker:
         else:
             console.note(f"not checked: {error}")
 
-    def _table(self, path: Path) -> tuple[BudgetTable | None, list[_File]]:
+    def _table(self, path: Path) -> tuple[BudgetTable | None, list[JudgedText]]:
         """The budgets configured above a file, and the mistakes in them when they are met for the first time."""
         table = self._tables.above(path)
         if table is None or table.path in self._reported_tables:
@@ -194,35 +164,9 @@ class Checker:
         self._reported_tables[table.path] = table
         if not table.malformed or (self._checked.compares and not self._checked.is_changed(table.path)):
             return table, []
-        return table, [_File(table.path, table.source, findings=malformed(table.malformed))]
+        return table, [JudgedText(table.path, table.source, findings=malformed(table.malformed))]
 
-    def _diffs(self, path: Path, texts: Sequence[TextUnits], units: Sequence[AnalysedUnit]) -> list[UnitDiff]:
-        """The units compared with the earlier revision; all are new where nothing is compared."""
-        content = self._checked.before(path)
-        before: Sequence[AnalysedUnit] = ()
-        if content:
-            with suppress(SourceError):
-                before = self._units_before(path, texts, content)
-        return unit_diffs(before, units)
-
-    def _units_before(self, path: Path, texts: Sequence[TextUnits], content: bytes) -> Sequence[AnalysedUnit]:
-        """The units that a file had with the ``content`` of the earlier revision.
-
-        Raises:
-            SourceError: it cannot be read or analysed.
-        """
-        if is_notebook(path):
-            earlier = notebook_units(self._earlier, cells_of(content, str(path)))
-            return [unit for text in earlier for unit in text.units]
-        [language] = [text.parsed.language for text in texts]
-        # The bytes of a network are not text.
-        if language == "onnx":
-            return ()
-        return self._earlier.analyse(
-            ParsedSource(decode(content, language, str(path)), language, may_leave_out=True), path
-        )
-
-    def _report(self, batch: Sequence[_File]) -> Iterator[LocatedFinding]:
+    def _report(self, batch: Sequence[JudgedText]) -> Iterator[LocatedFinding]:
         cases = [(file, case) for file in batch for case in file.cases]
         if cases and self._predictor is None:
             self._predictor = self._load()
@@ -253,7 +197,7 @@ class Checker:
             raise ModelError(f"--diff: {self._predictor.model_id} cannot compare two texts; name an exported model")
         return ratios
 
-    def _located(self, file: _File, finding: Finding) -> LocatedFinding:
+    def _located(self, file: JudgedText, finding: Finding) -> LocatedFinding:
         location = self._location(file.path, file.source, finding.span, file.cell)
         related = tuple(
             (

@@ -51,7 +51,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository as the working folder, and a predictor that knows lengths."""
     commit(tmp_path, {"pyproject.toml": '[tool.rlm-lsp.budgets]\n"hot/**" = "latency < 25 µs"\n'})
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model, threads: LengthPredictor())
+    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model, threads, stored: LengthPredictor())
     return tmp_path
 
 
@@ -304,7 +304,7 @@ MEASURED = "def f(n):\n    return n\n"
 
 def test_a_budget_is_judged_on_what_was_measured_and_committed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = AnchoredPredictor(LengthPredictor())
-    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model_name, threads: model)
+    monkeypatch.setattr("rlm_core.loading.load_corrected", lambda model_name, threads, stored: model)
     write(project, {"hot/slow.py": MEASURED, "hot/fast.py": LONGER})
     its = measurement(source_hash=source_hash(LONGER), text=LONGER, path=str(project / "hot" / "fast.py"))
     slow = "def f(n):\n    return n\n"
