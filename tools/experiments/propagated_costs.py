@@ -3,9 +3,10 @@
     python -m tools.experiments.propagated_costs --data CALLS.parquet... [--model DIR] [--most 500] [--out FIGURES.json]
 
 The rows are functions of the packages that hold test rows alone, at most ``--most`` of each, chosen by a hash. They
-are predicted from their text alone, with predicted callees, with half of the package measured (the other half is
-judged), and with all but the function itself measured. Reported by condition: Spearman and median error in decades,
-pooled and as mean of packages; share inside the 80 % band and its median width in decades; and by package.
+are predicted without the cost analysis, from their text alone, with predicted callees, with half of the package
+measured (the other half is judged), and with all but the function itself measured. Reported by condition: Spearman and
+median error in decades, pooled and as mean of packages; share inside the 80 % band and its median width in decades; and
+by package.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.corpus import floor_of
-from rlm_core.training.evaluation.resampling import spearman
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.package_graph import GraphReader, PackageGraph, read_graph
 from rlm_core.types import Metric, Prediction, Query
 
@@ -56,8 +57,10 @@ def main() -> None:
     half = np.array([zlib.crc32(f"half/{place}".encode()) % 2 == 0 for place in range(len(graph))])
     nothing, everything = np.zeros(len(graph), bool), np.ones(len(graph), bool)
     alone, whole = OnnxPredictor(model, propagate=False), OnnxPredictor(model)
+    without_facts = OnnxPredictor(model, join_facts=False, propagate=False)
     judged = rows[~half[rows]]
     answers = {
+        "without the cost analysis": (rows, predict(without_facts, graph, rows, nothing)),
         "text alone": (rows, predict(alone, graph, rows, nothing)),
         "predicted callees": (rows, predict(whole, graph, rows, nothing)),
         "text alone, half judged": (judged, predict(alone, graph, judged, nothing)),
