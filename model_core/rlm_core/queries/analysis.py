@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -45,6 +46,7 @@ _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
 _READ_FILES = 8  # whose units are remembered as the model reads them
+_URGENT_UNITS = 16  # that a request waits for at most: an editor may ask for the lines of a whole file
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class UrgentLines(Protocol):
         ...
 
     def answer(self, units: list[AnalysedUnit]) -> None:
-        """Take the units that are analysed by now, those of the lines among them, in the order of the text."""
+        """Take the units that are analysed by now, in the order of the text; of many new ones only the first."""
         ...
 
 
@@ -163,9 +165,10 @@ class Analyser:
         ``path`` lets callees be found in the rest of its package, and may show that the text is a solution.
 
         ``name`` identifies the text across versions: after an edit only what changed is analysed. ``is_outdated`` is
-        asked before each unit and each other file that is read. A ``provisional`` analysis reads only units whose own
-        text has changed: those that call them keep what was read of them, until an analysis that is not provisional.
-        ``urgent`` gets the units of a Python text that it waits for before all of them are analysed.
+        asked before each unit, each name that is looked up and each other file that is read. A ``provisional`` analysis
+        reads only units whose own text has changed: those that call them keep what was read of them, until an analysis
+        that is not provisional. ``urgent`` gets the units of a Python text that it waits for before all of them are
+        analysed.
 
         Raises:
             OutdatedError: ``is_outdated`` says so.
@@ -203,11 +206,11 @@ class Analyser:
         root, dotted = package_of(path) if path is not None else (None, "")
         is_package = path is not None and path.name == "__init__.py"
 
-        def before_reading() -> None:
+        def check() -> None:
             if is_outdated():
                 raise OutdatedError
 
-        self._files.start(before_reading)
+        self._files.start(check)
         file = self._reader.read(parsed, dotted, is_package=is_package, name=name, path=path)
         _refuse_complex(file.units)
         names = self._files.names(root, dotted)
@@ -235,7 +238,7 @@ class Analyser:
             scope,
             view,
             name,
-            is_outdated,
+            check,
             as_measured,
             provisional=provisional,
             urgent=urgent,
@@ -281,7 +284,7 @@ class Analyser:
         scope: ModuleScope,
         view: PackageView,
         name: str | None = None,
-        is_outdated: Callable[[], bool] = lambda: False,
+        check: Callable[[], None] = lambda: None,
         as_measured: Callable[[], tuple[ModuleScope, PackageView]] | None = None,
         *,
         provisional: bool = False,
@@ -303,11 +306,10 @@ class Analyser:
         kept: set[tuple[str, str, str]] = set()
 
         def read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
-            if is_outdated():
-                raise OutdatedError
+            check()
             if len(unit.text) > MAX_UNIT_CHARACTERS:
                 raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
-            work = self._facts.of_python(unit, scope, context) if unit.kind in ("function", "program") else None
+            work = self._facts.of_python(unit, scope, context, check) if unit.kind in ("function", "program") else None
             is_function = unit.kind == "function"
             callees = scope.graph.callees(scope.index, unit) if is_function else ()
             calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
@@ -381,7 +383,8 @@ class Analyser:
 
         for place in range(len(units)):
             while urgent is not None and (lines := urgent.take()) is not None:
-                find(number for number, unit in enumerate(units) if _touches(unit, lines))
+                waiting = (place for place in range(len(units)) if place not in found and _touches(units[place], lines))
+                find(list(islice(waiting, _URGENT_UNITS)))
                 urgent.answer(_with_judge([found[number] for number in sorted(found)], parsed, path))
             find([place])
         analysed = [found[place] for place in range(len(units))]

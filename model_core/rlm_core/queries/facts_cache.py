@@ -49,8 +49,9 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Entry)
 
 @dataclass(slots=True)
 class Trace:
-    """The questions that an analysis asks about names, and the answers."""
+    """The questions that an analysis asks about names, and the answers; ``check`` may raise to give it up."""
 
+    check: Callable[[], None] = lambda: None
     answers: dict[Question, str] = field(default_factory=dict)
     scopes: dict[int, TracedScope] = field(default_factory=dict)
 
@@ -101,6 +102,7 @@ class TracedScope:
         return self._noted("class_text", (name,), self.scope.class_text(name))
 
     def _noted(self, question: str, arguments: tuple[str, ...], answer: _T) -> _T:
+        self.trace.check()
         key = self.scope.index.dotted, question, arguments
         if key not in self.trace.answers:
             self.trace.answers[key] = _text(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from cachetools import LRUCache
@@ -40,15 +40,20 @@ class UnitFacts:
         """Keep what is new for other processes."""
         self._disk.save()
 
-    def of_python(self, unit: Unit, scope: ModuleScope, context: int) -> UnitWork | None:
-        """The facts of a function or program in a file; ``context`` identifies what is visible outside of the file."""
+    def of_python(
+        self, unit: Unit, scope: ModuleScope, context: int, check: Callable[[], None] = lambda: None
+    ) -> UnitWork | None:
+        """The facts of a function or program in a file; ``context`` identifies what is visible outside of the file.
+
+        ``check`` is called before each name that is looked up, and may raise to give the analysis up.
+        """
         key = (unit.text, unit.qualname, unit.kind, context)
         known = self._known.get(key, _NOT_ANALYSED)
         if known is _NOT_ANALYSED or (known is not None and not _is_current(known, scope)):
-            known = self._known[key] = self._stored(unit, scope)
+            known = self._known[key] = self._stored(unit, scope, check)
         return known
 
-    def _stored(self, unit: Unit, scope: ModuleScope) -> UnitWork | None:
+    def _stored(self, unit: Unit, scope: ModuleScope, check: Callable[[], None]) -> UnitWork | None:
         """The facts of a unit from the disk, else from an analysis."""
         key = (unit.language, unit.kind, scope.index.dotted, unit.qualname, unit.text)
         entry = self._disk.get(*key)
@@ -57,7 +62,7 @@ class UnitFacts:
             current = tuple(function for function in functions if function is not None)
             if len(current) == len(functions):
                 return UnitWork(entry.facts, current) if entry.facts is not None else None
-        trace = Trace()
+        trace = Trace(check)
         analysis = analyse(unit.text, trace.of(scope), unit.qualname if unit.kind == "function" else "")
         if analysis is not None:
             work: UnitWork | None = UnitWork(analysis.facts, _dependencies(analysis))

@@ -21,8 +21,6 @@ from rlm_core.files import FileRefusedError, read_regular
 from rlm_core.types import Span, Unit
 
 from . import languages
-from .onnx_graph.reader import read_onnx
-from .onnx_graph.render import render
 from .parsed import ParsedSource, decorated, header_of, name_text, query_cursor, span_of, unit_text
 from .programs import find_programs
 from .solutions import is_solution
@@ -205,6 +203,10 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
 
 
 def _network_text(path: Path, root: Path | None) -> str:
+    # Imported for the first network: most sessions see only functions.
+    from .onnx_graph.reader import read_onnx
+    from .onnx_graph.render import render
+
     try:
         return render(read_onnx(path, root))
     except OSError:

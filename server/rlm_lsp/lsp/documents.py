@@ -144,9 +144,13 @@ class _Urgent:
 
 @dataclass(slots=True)
 class _Analyses:
-    """The analyses of a document while all documents stay as they are; ``generation`` numbers those times."""
+    """The analyses of a document while all documents stay as they are; ``generation`` numbers those times.
+
+    ``lines`` are those that the provisional one answers first.
+    """
 
     generation: int
+    lines: range | None = None
     provisional: asyncio.Future[Analysis | None] | None = None
     settled: asyncio.Future[Analysis | None] | None = None
     urgent: _Urgent = field(default_factory=_Urgent)
@@ -237,6 +241,12 @@ class Documents:
         if (known := self._analyses.get(uri)) is not None:
             known.urgent.resume()
 
+    async def provisional(self, uri: str) -> None:
+        """Wait for the provisional analysis of a document that was asked for, if it has not ended."""
+        known = self._analyses.get(uri)
+        if known is not None and known.provisional is not None:
+            await asyncio.wait({known.provisional})
+
     def document(self, uri: str) -> Document | None:
         """The current version of a document; None when it is closed."""
         return self._open.get(uri)
@@ -300,6 +310,8 @@ class Documents:
         is_first_settled = first is None or (first.done() and known.shown is not None and known.shown.settled)
         is_running = known.settled is None or not known.settled.done()
         if provisional and lines is not None and is_running and self._is_new(document):
+            if first is not None and known.lines == lines:
+                return first
             return self._started_with(lines, known, document, codec)
         if known.settled is not None and (known.settled.done() or first is None or not provisional):
             return known.settled
@@ -322,7 +334,7 @@ class Documents:
         """The units of some lines of a new document, or all units if those are known sooner."""
         loop = asyncio.get_running_loop()
         first: asyncio.Future[Analysis | None] = loop.create_future()
-        known.provisional = first
+        known.provisional, known.lines = first, lines
 
         def answer(analysis: Analysis | None) -> None:
             if not first.done():

@@ -30,8 +30,8 @@ from rlm_core.types import CodeText, Prediction
 from rlm_lsp.history.comparison import HeadUnits
 from rlm_lsp.history.git import GitError
 from rlm_lsp.rendering.escaping import message
+from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
-from rlm_lsp.settings.store import SettingsStore
 
 from .documents import Analysis, Document, Documents, LocatedUnit
 from .prediction_service import PredictionService
@@ -215,7 +215,7 @@ class Session:
             await self.predictions.wait_loaded()
             # The client, which was asked to, asks again meanwhile.
             await asyncio.sleep(self.settings.debounce_ms / 1000)
-        await self.scheduler.idle(uri)
+        await self.idle(uri)
         self.documents.resume(uri)
 
     async def _settings_known(self) -> None:
@@ -300,12 +300,21 @@ class Session:
     async def _refresh_dependents(self, uri: str | None) -> None:
         await asyncio.sleep(self.settings.debounce_ms / 1000)
         if uri is not None:
-            await self.scheduler.idle(uri)
+            await self.idle(uri)
         changed = await self.documents.settle(self.client.workspace.position_codec)
         if changed - {uri}:
             self.refresh()
         elif changed:
             self.on_results.fire()
+
+    async def idle(self, uri: str) -> None:
+        """Wait until the pause after a document's last edit is over and the hints that it has now are shown.
+
+        What waits for this takes the processor from them.
+        """
+        await self.scheduler.quiet(uri)
+        await self.documents.provisional(uri)
+        await self.scheduler.idle(uri)
 
     def refresh(self) -> None:
         """Ask the client for everything again: the model, the settings or the texts of callees have changed."""

@@ -342,6 +342,27 @@ def test_units_of_urgent_lines_are_analysed_first_and_like_all_others() -> None:
     assert waiting.answers == [[expected[0], *expected[5:7]], [*expected[:2], *expected[5:7]]]
 
 
+def test_of_many_units_on_urgent_lines_only_the_first_are_waited_for() -> None:
+    text = "".join(f"def f{number}(n):\n    return n\n" for number in range(100))
+    expected = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    waiting = Waiting(range(100, 200))
+    assert Analyser().analyse(ParsedSource(text.encode(), "python"), urgent=waiting) == expected
+    [answer] = waiting.answers
+    assert answer == [expected[0], *expected[50 : 50 + len(answer) - 1]]
+    assert 10 < len(answer) < 40
+
+
+def test_the_analysis_of_a_unit_whose_text_is_outdated_is_given_up() -> None:
+    source = ParsedSource(
+        b"LIMIT = 9\n\ndef f(n):\n    return g(n) + LIMIT\n\ndef g(n):\n    return [n] * n\n", "python"
+    )
+    analyser, is_outdated = Analyser(), iter([False, False, True])
+    with pytest.raises(OutdatedError):
+        analyser.analyse(source, None, "a", lambda: next(is_outdated))
+    assert not list(is_outdated)
+    assert analyser.analyse(source, None, "a") == Analyser().analyse(source)
+
+
 def test_a_provisional_analysis_reads_only_units_whose_text_has_changed() -> None:
     source = b"def f(n):\n    return g(n)\n\ndef g(n):\n    return n\n\ndef other(n):\n    return [n] * n\n"
     analyser, once = Analyser(), iter([False])

@@ -8,12 +8,12 @@ import threading
 import weakref
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
-from rlm_core.cost.scope import ModuleScope
-from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_facts import UnitFacts
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Unit
@@ -330,11 +330,11 @@ async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document_
     reached, gates = ({name: Event() for name in ("f0", "f1")} for _ in range(2))
     of_python = UnitFacts.of_python
 
-    def gated(facts: UnitFacts, unit: Unit, scope: ModuleScope, context: int) -> object:
+    def gated(facts: UnitFacts, unit: Unit, *rest: Any) -> object:
         if unit.qualname in gates:
             reached[unit.qualname].set()
             assert gates[unit.qualname].wait(20)
-        return of_python(facts, unit, scope, context)
+        return of_python(facts, unit, *rest)
 
     monkeypatch.setattr(UnitFacts, "of_python", gated)
     documents = Documents()
@@ -370,6 +370,45 @@ async def test_lines_that_a_request_waits_for_come_first_in_a_new_long_document_
     documents.close()
 
 
+@pytest.mark.asyncio
+async def test_a_request_that_is_repeated_before_the_rest_is_analysed_has_the_same_units(tmp_path: Path) -> None:
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(a):\n    return a\n\n\n" * 1000)
+    whole, other = range(4000), range(3000, 3001)
+    first = await documents.analysis(uri, CODEC, provisional=True, lines=whole)
+    assert first is not None
+    assert 0 < len(first.units) < 100
+    assert await documents.analysis(uri, CODEC, provisional=True, lines=whole) is first
+    second = await documents.analysis(uri, CODEC, provisional=True, lines=other)
+    assert second is not None
+    assert len(second.units) == len(first.units) + 1
+    documents.close()
+
+
+@pytest.mark.asyncio
+async def test_a_provisional_analysis_can_be_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, analyse = Event(), Analyser.analyse
+
+    def gated(*arguments: Any, **options: Any) -> list[AnalysedUnit]:
+        assert gate.wait(20)
+        return analyse(*arguments, **options)
+
+    monkeypatch.setattr(Analyser, "analyse", gated)
+    documents = Documents()
+    uri = opened(documents, tmp_path / "a.py", "def f(a):\n    return a\n")
+    await documents.provisional(uri)  # none was asked for
+    analysis = asyncio.ensure_future(documents.analysis(uri, CODEC, provisional=True))
+    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(documents.provisional(uri))
+    done, _ = await asyncio.wait({waiting}, timeout=0.05)
+    assert not done
+    gate.set()
+    await waiting
+    await asyncio.sleep(0)
+    assert analysis.done()
+    documents.close()
+
+
 @pytest.mark.parametrize("end", ["edit", "close the document", "close"])
 @pytest.mark.asyncio
 async def test_what_ends_a_document_or_its_version_ends_the_wait_of_its_analysis(
@@ -398,7 +437,7 @@ async def test_what_ends_a_document_or_its_version_ends_the_wait_of_its_analysis
 async def test_an_error_in_a_new_long_document_is_raised_for_all_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(facts: UnitFacts, unit: Unit, scope: ModuleScope, context: int) -> object:
+    def fail(facts: UnitFacts, unit: Unit, *rest: Any) -> object:
         raise ZeroDivisionError
 
     monkeypatch.setattr(UnitFacts, "of_python", fail)

@@ -14,7 +14,7 @@ from functools import partial
 from threading import Event
 from typing import Any, TypeVar, get_args
 
-from lsprotocol import converters, types
+from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams, JsonRpcRequestCancelled
 from pygls.lsp.server import LanguageServer
 from rlm_core.errors import StoppedError
@@ -34,14 +34,13 @@ from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.json_rows import unit_row, work_fields
 
 from .progress import WorkProgress, progress
-from .requests import require_model
+from .requests import protocol_converter, require_model
 
 COPY_JSON, EXPLAIN, GO_TO, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.goTo", "rlm-lsp.measureCommand"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 # A text is encoded once for each statement that is left out: a hover waits for at most this many.
 _STEP_STATEMENTS = 4
 _METRICS: tuple[Metric, ...] = get_args(Metric)
-_CONVERTER = converters.get_converter()
 _Result = TypeVar("_Result")
 
 
@@ -282,7 +281,7 @@ def _position(arguments: Sequence[Any]) -> types.Position:
     if isinstance(position, types.Position):
         return position
     try:
-        return _CONVERTER.structure(position, types.Position)
+        return protocol_converter().structure(position, types.Position)
     except Exception:
         raise JsonRpcInvalidParams('name a position, like {"line": 3, "character": 0}') from None
 

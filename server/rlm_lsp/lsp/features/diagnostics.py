@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lsprotocol import converters, types
+from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 from rlm_core.types import Span
@@ -30,6 +30,8 @@ from rlm_lsp.settings.files import FILE_NAMES
 from rlm_lsp.settings.project import read_budgets
 from rlm_lsp.sources import path_of_uri
 
+from .requests import protocol_converter
+
 SOURCE = "rlm-lsp"
 MALFORMED_SIZES = "malformed-sizes"
 # A workspace report covers the documents that were opened last.
@@ -41,7 +43,6 @@ _SEVERITIES = {
     "information": types.DiagnosticSeverity.Information,
 }
 _OF_EDITS: frozenset[Code] = frozenset({"regression", "growth"})
-_CONVERTER = converters.get_converter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class DiagnosticReport:
     @property
     def result_id(self) -> str:
         """A digest of the diagnostics, the same for all versions that have the same ones."""
-        content = json.dumps([_CONVERTER.unstructure(item) for item in self.items], sort_keys=True)
+        content = json.dumps([protocol_converter().unstructure(item) for item in self.items], sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=12).hexdigest()
 
 
@@ -155,7 +156,7 @@ class Diagnostics:
             await session.predictions.wait_loaded()
         while True:
             # The hints of the edited unit come first: they do not wait for the units that call it.
-            await session.scheduler.idle(uri)
+            await session.idle(uri)
             analysis = await session.analysis(uri)
             if analysis is None:
                 return DiagnosticReport(uri, session.documents.version_of(uri))

@@ -1,17 +1,27 @@
-"""What requests share: typed parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
+"""What requests share: parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from cattrs import Converter
+from lsprotocol import converters
 from pygls.exceptions import JsonRpcInvalidParams
 
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.sources import path_of_uri
 
 _Parameters = TypeVar("_Parameters", bound=msgspec.Struct)
+
+
+@cache
+def protocol_converter() -> Converter:
+    """The converter between types of the protocol and JSON values."""
+    # Made on first use: it takes tens of milliseconds at the start of the server.
+    return converters.get_converter()
 
 
 def convert(params: Any, kind: type[_Parameters]) -> _Parameters:
