@@ -20,6 +20,7 @@ from pathlib import Path
 VARIABLE = "RLM_LSP_FACTS_CACHE"
 _OFF = ("0", "false", "no", "off")
 _PRUNED_TO = 0.9
+_COUNTED_SHARE = 10
 _WAIT_SECONDS = 1.0  # for another process; then nothing is stored
 _DAY = 86_400
 _TABLE = (
@@ -91,6 +92,7 @@ class EntryStore:
     def __init__(self, path: Path | None, most_entries: int, most_bytes: int) -> None:
         self._path, self._most_entries, self._most_bytes = path, most_entries, most_bytes
         self._connection: sqlite3.Connection | None = None
+        self._room = 0  # counting takes tens of milliseconds, so it is not done each time
         self._new: dict[bytes, bytes] = {}
         self._used: set[bytes] = set()
 
@@ -135,9 +137,9 @@ class EntryStore:
             try:
                 connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
                 connection.executemany("UPDATE entries SET used = ? WHERE key = ?", [(today, key) for key in used])
-                [count] = connection.execute("SELECT count(*) FROM entries").fetchone()
-                if count > self._most_entries:
-                    connection.execute(_PRUNE, (count - int(_PRUNED_TO * self._most_entries),))
+                self._room -= len(rows)
+                if self._room < 0:
+                    self._room = self._prune(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -145,6 +147,16 @@ class EntryStore:
                 raise
         except sqlite3.Error as error:
             self._fail(error)
+
+    def _prune(self, connection: sqlite3.Connection) -> int:
+        """Remove what is too much; the number of entries that may be added until they are counted again."""
+        [count] = connection.execute("SELECT count(*) FROM entries").fetchone()
+        if count > self._most_entries:
+            kept = int(_PRUNED_TO * self._most_entries)
+            connection.execute(_PRUNE, (count - kept,))
+            count = kept
+        # Other processes add entries too.
+        return min(self._most_entries - count, self._most_entries // _COUNTED_SHARE)
 
     def close(self) -> None:
         """Close the file; it is opened again when it is used."""
