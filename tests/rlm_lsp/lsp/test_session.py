@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_lsp.lsp import documents
 from rlm_lsp.lsp.server import Server
 from rlm_lsp.lsp.session import MAX_LOG_LINES, Hook, LogTail, Session, selection_of
+from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
-from rlm_lsp.settings.store import SettingsStore
 
 from .conftest import Wire
 
@@ -127,4 +130,30 @@ async def test_the_rest_of_a_document_is_analysed_although_no_model_can_be_loade
     found = await whole
     assert found is not None
     assert len(found.units) == 1000
+    session.end()
+
+
+@pytest.mark.asyncio
+async def test_what_waits_for_an_idle_document_waits_for_the_analysis_that_its_hints_come_from(
+    session: Session, server: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, analyse = threading.Event(), Analyser.analyse
+
+    def gated(*arguments: Any, **options: Any) -> list[AnalysedUnit]:
+        assert gate.wait(20)
+        return analyse(*arguments, **options)
+
+    monkeypatch.setattr(Analyser, "analyse", gated)
+    server.protocol._workspace = Workspace(None)
+    server.protocol.client_capabilities = types.ClientCapabilities()
+    session.settings_read.set()
+    session.opened(TextDocument("untitled:a", "def f(a):\n    return a\n", 1, "python"))
+    hints = asyncio.ensure_future(session.analysis("untitled:a", provisional=True))
+    await asyncio.sleep(0)
+    idle = asyncio.ensure_future(session.idle("untitled:a"))
+    done, _ = await asyncio.wait({idle}, timeout=0.05)
+    assert not done
+    gate.set()
+    await idle
+    assert hints.done()
     session.end()
