@@ -1,4 +1,4 @@
-"""``rlm-lsp serve`` as a fork of a process that has imported it, since imports take longer than most tests do.
+"""``rlm-lsp serve`` and ``mcp`` as forks of a process that has imported them: imports take longer than most tests do.
 
 The server is a process with the client's pipes, environment and folder, and its exit status is passed on; only its
 imports are done before. Tests about starting and ending start the command itself.
@@ -20,7 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_LIBRARIES = ("rlm_lsp.cli.serve", "numpy", "onnxruntime", "rlm_core.loading", "rlm_core.inference.student")
+_LIBRARIES = (
+    *("rlm_lsp.cli.serve", "rlm_lsp.mcp.server", "numpy", "onnxruntime"),
+    *("rlm_core.loading", "rlm_core.inference.student"),
+)
 _FORK = "import sys; from tests.lsp.warm_server import fork_servers; fork_servers(int(sys.argv[1]))"
 _STREAMS = (0, 1, 2)
 

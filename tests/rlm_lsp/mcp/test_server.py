@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,6 +26,7 @@ from rlm_lsp.mcp.roots import Roots
 from rlm_lsp.mcp.server import create_server
 from rlm_lsp.mcp.tools import MOST_UNITS, AgentTools
 
+from tests.lsp.warm_server import warm_server
 from tests.paths import REPOSITORY
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio]
@@ -34,7 +35,19 @@ TOOLS = {"predict", "compare", "explain", "check", "measure_command"}
 SLOW = "def f(values):\n    return [v for i, v in enumerate(values) if v not in values[:i]]\n"
 FAST = "def f(values):\n    return list(dict.fromkeys(values))\n"
 Mode = Literal["legacy", "auto"]
+COMMAND: tuple[str, ...] = (sys.executable, "-m", "rlm_lsp")
 BOTH_ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> Iterator[None]:
+    """Start servers as forks of one process, where there are forks."""
+    if not hasattr(os, "fork"):
+        yield
+        return
+    with warm_server(REPOSITORY) as command, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[__name__], "COMMAND", command)
+        yield
 
 
 @asynccontextmanager
@@ -52,8 +65,8 @@ async def connected(
         return ListRootsResult(roots=[Root.model_validate({"uri": path.as_uri()}) for path in roots])
 
     server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "rlm_lsp", "mcp", "--no-measured", *options],
+        command=COMMAND[0],
+        args=[*COMMAND[1:], "mcp", "--no-measured", *options],
         cwd=folder,
         env={**os.environ, **variables},
     )
