@@ -35,7 +35,7 @@ from tests.rlm_core.training.conftest import function_rows
 
 pytestmark = [pytest.mark.extras, pytest.mark.timeout(600)]
 
-EDITOR_SECONDS = 60
+EDITOR_SECONDS = 30
 FIRST_WITH_TELEMETRY = Version("1.29")
 INSTALLED = Version(version("onnxruntime"))
 TEXT = "def f(values):\n    return sorted(values)[0]\n"
@@ -120,7 +120,7 @@ class Room:
 
 
 async def _editor(room: Room) -> None:
-    """An editor with one file, which is edited and hovered over every few seconds for a minute."""
+    """An editor with one file, which is edited and hovered over every few seconds for half a minute."""
     command = room.command(*room.rlm_lsp, "serve", "--stdio")
     uri = room.file.as_uri()
     async with (
