@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rlm_core.cost import library
 from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
@@ -95,15 +96,15 @@ def recorded(*arguments: object, receiver: Value | None = None, **keywords: obje
     return RecordingCall([value_of(part) for part in arguments], given, receiver)
 
 
-def run(name: str, *arguments: object, **keywords: object) -> tuple[Value, RecordingCall]:
+def run(name: str, *arguments: object, **keywords: Any) -> tuple[Value, RecordingCall]:
     """The result of the function with that dotted name, and what it spent."""
     rule = library.rule_for(name)
     assert rule is not None, name
-    call = recorded(*arguments, **keywords)
+    call = recorded(*arguments, receiver=None, **keywords)
     return rule(call), call
 
 
-def run_method(receiver: object, name: str, *arguments: object, **keywords: object) -> tuple[Value, RecordingCall]:
+def run_method(receiver: object, name: str, *arguments: object, **keywords: Any) -> tuple[Value, RecordingCall]:
     """The result of a method, and what it spent."""
     owner = value_of(receiver)
     rule = library.method_rule(owner.name if owner.kind == "object" else owner.kind, name)
