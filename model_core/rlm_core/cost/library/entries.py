@@ -230,7 +230,7 @@ def _rule(
             known = folded(call, function, None if owner is None else [owner, *arguments(call)])
             if known is not None:
                 return known
-        return made(given)  # type: ignore[no-any-return]
+        return made(given)
 
     return rule
 

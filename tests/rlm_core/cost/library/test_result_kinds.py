@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from rlm_core.cost import library
+from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.domain.quantities import ONE
 from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library import result_kinds
@@ -109,3 +110,12 @@ def test_the_file_is_small_and_is_not_read_before_it_is_needed() -> None:
     command = "from rlm_core.cost.library import result_kinds as r; print(r._lines.cache_info().currsize)"
     printed = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "0"
+
+
+def test_what_is_done_with_the_result_of_an_unknown_call_is_known() -> None:
+    facts = work_facts(
+        "def f(path):\n    import zipfile\n    archive = zipfile.ZipFile(path)\n"
+        "    return len(archive.namelist()) + archive.start_dir\n"
+    )
+    assert facts is not None
+    assert dict(facts.unknown) == {"zipfile.ZipFile()": 1, "archive.namelist()": 1}
