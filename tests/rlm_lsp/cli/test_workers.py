@@ -124,8 +124,8 @@ def test_all_processes_end_with_their_user() -> None:
 def test_little_work_takes_one_process_and_batches_keep_the_order(tmp_path: Path) -> None:
     sources = [SourceFile(tmp_path / f"{number}.py") for number in range(40)]
     for source in sources[:-1]:  # the last one is missing
-        source.path.write_text("x = 1\n" * 1000)
-    jobs, batches = batches_for(sources[:10], 4)
+        source.path.write_text("x = 1\n" * 2000)
+    jobs, batches = batches_for(sources[:5], 4)
     assert (jobs, len(batches)) == (1, 1)
     jobs, batches = batches_for(sources, 3)
     assert jobs == 3
@@ -139,7 +139,7 @@ def test_little_work_takes_one_process_and_batches_keep_the_order(tmp_path: Path
 @pytest.mark.parametrize("command", ["predict", "check"])
 def test_an_interrupt_ends_all_processes_at_once(tmp_path: Path, command: str) -> None:
     text = "".join(f"def f{number}(xs):\n    return sorted(xs)[: {number}]\n\n\n" for number in range(100))
-    for number in range(40):
+    for number in range(60):
         (tmp_path / f"{number:02}.py").write_text(f"# rlm: latency < 1 ns\n{text}")
     program = [sys.executable, "-m", "rlm_lsp"]
     options = ["--format", "jsonl"] if command == "predict" else []
