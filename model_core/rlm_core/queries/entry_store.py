@@ -150,7 +150,7 @@ class EntryStore:
 
     def _prune(self, connection: sqlite3.Connection) -> int:
         """Remove what is too much; the number of entries that may be added until they are counted again."""
-        [count] = connection.execute("SELECT count(*) FROM entries").fetchone()
+        count: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
         if count > self._most_entries:
             kept = int(_PRUNED_TO * self._most_entries)
             connection.execute(_PRUNE, (count - kept,))
