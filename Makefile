@@ -110,7 +110,7 @@ model: .venv/installed
 	@test -e $(RUN)/growth.parquet || .venv/bin/rlm-lsp data build growth \
 		--labels $(LABELS)/growth/labels.jsonl.gz --out $(RUN)/growth.parquet
 	.venv/bin/python -m rlm_core.training.growth_fit --data $(RUN)/growth.parquet --model $(SHIPPED)
-	.venv/bin/python -m rlm_core.training.evaluation.growth_report --data $(RUN)/growth.parquet \
+	.venv/bin/python -m tools.experiments.growth_report --data $(RUN)/growth.parquet \
 		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from rlm_lsp.cli.app import app
-from rlm_lsp.settings.store import SettingsStore
+from rlm_lsp.settings.files import SettingsStore
 
 from .snippets import snippets
 

@@ -24,12 +24,12 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import rlm_core
 import torch
-from rlm_core.training.evaluation.resampling import spearman
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.full import store
+from rlm_core.training.full.decoder import NumberQuery
 from rlm_core.training.full.decoding import log_prob, quantiles
 from rlm_core.training.full.encoders.base import encode, reading
 from rlm_core.training.full.model import FullModel, TextMemory
-from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.train import train
 

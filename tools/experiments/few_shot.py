@@ -25,7 +25,7 @@ from rlm_core import load
 from rlm_core.inference.adaptation.fit import choose, fit_device
 from rlm_core.inference.adaptation.predictor import column_names, text_columns
 from rlm_core.inference.predictor import Predictor
-from rlm_core.training.evaluation.resampling import spearman
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.types import CodeText, Query
 
 Array = npt.NDArray[np.float64]

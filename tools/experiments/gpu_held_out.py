@@ -33,13 +33,13 @@ from rlm_core.inference.adaptation.fit import fit_device
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.inference.trees import Forest
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.evaluation.resampling import members, spearman
+from rlm_core.training.evaluation.metrics import members, spearman
 from rlm_core.training.student.config import TreesConfig, load_config
 from rlm_core.training.student.forest_fit import Matrix, fit_forest, group_weights
 from rlm_core.training.student.trees_fit import feature_matrix, log_values
 from rlm_core.training.tuning.data import TuningData
-from rlm_core.training.tuning.job import FEWEST_ROWS
 from rlm_core.training.tuning.judging import ForestBands, judge
+from rlm_core.training.tuning.run import FEWEST_ROWS
 from rlm_core.training.tuning.tuners import ForestTuner, folds_of, suffices
 from rlm_core.types import LEVELS
 from threadpoolctl import threadpool_limits

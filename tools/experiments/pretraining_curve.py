@@ -46,7 +46,6 @@ from rlm_core.training.student.batches import EncoderData, HeadInputs
 from rlm_core.training.student.config import FORMS, PretrainConfig, TrainConfig, load_config
 from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, loss_of
 from rlm_core.training.student.export import export_encoder
-from rlm_core.training.student.finish import encode_all
 from rlm_core.training.student.head_fit import Features, fit_head
 from rlm_core.training.student.network import Student, StudentConfig
 from rlm_core.training.student.ngram_ridge_fit import fit_ngram_ridge, fold_of
@@ -55,10 +54,11 @@ from rlm_core.training.student.pretrain import (
     Pretrainer,
     PretrainingModel,
     Texts,
+    pretraining_texts,
     standardised,
     synthetic_targets,
 )
-from rlm_core.training.student.pretraining_texts import pretraining_texts
+from rlm_core.training.student.train import encode_all
 from scipy.stats import rankdata
 
 from tools.experiments.ablate import _deep_medians, inputs_of, medians, on_axis, scales_of

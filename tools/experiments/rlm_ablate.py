@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
-from rlm_core.training.evaluation.resampling import spearman
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.full.decoder import Decoder, FullConfig
 from rlm_core.training.full.decoding import log_prob, quantiles
 from rlm_core.training.full.encoders.base import encode

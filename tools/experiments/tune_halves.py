@@ -24,11 +24,9 @@ from rlm_core.inference import model_store
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.functions import FunctionBuilder
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.evaluation.prediction_table import predict_table
-from rlm_core.training.evaluation.resampling import spearman
-from rlm_core.training.evaluation.rows import Row, select
-from rlm_core.training.tuning.job import Options
-from rlm_core.training.tuning.run import tune
+from rlm_core.training.evaluation.metrics import spearman
+from rlm_core.training.evaluation.rows import Row, predict_table, select
+from rlm_core.training.tuning.run import Options, tune
 from rlm_core.types import Query
 from scipy import stats
 

@@ -159,13 +159,13 @@ class Connection:
         ModelError: the address is invalid, or the token would travel unencrypted.
     """
 
-    def __init__(self, url: str, token: str | None, *, allow_http: bool, patience: Patience) -> None:
+    def __init__(self, url: str, token: str | None, *, patience: Patience) -> None:
         self.url, self._patience = checked(url), patience
         self._headers = {"User-Agent": f"rlm-lsp/{wire.program_version()}", wire.CLIENT_HEADER: uuid.uuid4().hex}
         token = token or find_token()
         if token is not None:
             open_network = self.url.startswith("http:") and not is_loopback(urlsplit(self.url).hostname or "")
-            if open_network and not allow_http and os.environ.get(ALLOW_HTTP) != "1":
+            if open_network and os.environ.get(ALLOW_HTTP) != "1":
                 way_out = f"use https, or set {ALLOW_HTTP}=1 on a network that you trust"
                 raise ModelError(f"{self.url}: the token would travel unencrypted; {way_out}")
             self._headers["Authorization"] = f"Bearer {token}"
@@ -310,17 +310,14 @@ class RemotePredictor(WithoutComparison):
     Args:
         url: where the server is, like ``https://gpu-box:8765``.
         token: the server's token; by default that of the environment or the user's token file.
-        allow_http: send the token unencrypted over a network, as ``RLM_LSP_ALLOW_HTTP=1`` does.
         patience: time limits and retries.
 
     Raises:
         ModelError: the address is invalid, or the server cannot be reached, refuses or is not a model server.
     """
 
-    def __init__(
-        self, url: str, *, token: str | None = None, allow_http: bool = False, patience: Patience | None = None
-    ) -> None:
-        self._connection = Connection(url, token, allow_http=allow_http, patience=patience or Patience())
+    def __init__(self, url: str, *, token: str | None = None, patience: Patience | None = None) -> None:
+        self._connection = Connection(url, token, patience=patience or Patience())
         self.url = self._connection.url
         try:
             self._info = self._connection.request(wire.Info, wire.INFO)

@@ -1,4 +1,4 @@
-"""The functions of packages and how they call each other, from data sets of :mod:`rlm_core.training.datasets.calls`."""
+"""The functions of packages and how they call each other, from data sets of call graphs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_graph(path: Path) -> bool:
 
 
 def read_graph(paths: Sequence[Path]) -> PackageGraph:
-    """The call graphs in data sets of :mod:`rlm_core.training.datasets.calls`.
+    """The call graphs in data sets of :mod:`rlm_core.training.datasets.functions`.
 
     Raises:
         DataError: a file is missing or is not one of our data sets.

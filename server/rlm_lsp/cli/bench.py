@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 from rlm_core import DataError, RlmError
-from rlm_core.measurement.gpu.bench_entries import module_file, triton_file
 from rlm_core.measurement.gpu.bench_rows import digest, read_rows
+from rlm_core.measurement.gpu.bench_spec import module_file, triton_file
 from rlm_core.measurement.gpu.targets import target_named
 from rlm_core.measurement.gpu.worker import RunnerJob
 

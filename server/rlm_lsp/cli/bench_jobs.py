@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rlm_core import DataError, RlmError
-from rlm_core.measurement.gpu.bench_entries import ModuleFile, TritonFile
 from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
+from rlm_core.measurement.gpu.bench_spec import ModuleFile, TritonFile
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_core.measurement.gpu.worker import Event, RowCollector, RunnerJob, RunnerLimits, run_job, work_through
 from rlm_core.serving.ray_cluster import Cluster, Need

@@ -87,7 +87,7 @@ def build(
     if device is not None and kind != "triton-latency":
         raise DataError(f"--device: the labels of {kind} name their devices; leave it out")
     with optional_packages():
-        from rlm_core.training.datasets import calls, growth, schema
+        from rlm_core.training.datasets import functions, growth, schema
         from rlm_core.training.datasets.cache import default_cache
         from rlm_core.training.datasets.texts import build_texts
     cache = source_cache or default_cache()
@@ -104,7 +104,7 @@ def build(
         )
     builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted, device=device)
     with console.progress("building") as progress:
-        columns = {"growth": growth.SCHEMA, "calls": calls.SCHEMA}.get(kind, schema.SCHEMA)
+        columns = {"growth": growth.SCHEMA, "calls": functions.CALL_GRAPH_SCHEMA}.get(kind, schema.SCHEMA)
         schema.write_rows(builder.rows(progress), out, columns)
     report = builder.report()
     console.line(f"{out}: {report.rows:,} rows of {report.units:,} units")
@@ -117,7 +117,6 @@ def _builder(
 ) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
     from rlm_core.training.datasets import (
-        calls,
         code_regression,
         functions,
         growth,
@@ -129,7 +128,7 @@ def _builder(
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "calls":
-        return calls.CallGraphBuilder(labels, cache, split, download=download)
+        return functions.CallGraphBuilder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.TritonBuilder(labels, cache, split, download=download)
     if kind == "growth":

@@ -21,7 +21,7 @@ def command(model: Path, out: Path) -> None:
     """
     with optional_packages():
         from rlm_core.training.student.export import export
-        from rlm_core.training.tuning.job import check_free, output_directory
+        from rlm_core.training.tuning.run import check_free, output_directory
 
         check_free(out)
         with output_directory(out) as made:

@@ -14,8 +14,7 @@ from rlm_core.files import atomic_write, read_json_lines
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Measurement, Store
 from rlm_core.measurement.committed import FILE, FOLDER, export_committed
-from rlm_core.measurement.functions.cluster import spread_tests
-from rlm_core.measurement.functions.collect import RunMeasurements, import_left_runs, import_run, new_run
+from rlm_core.measurement.functions.collect import RunMeasurements, import_left_runs, import_run, new_run, spread_tests
 from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
 from rlm_core.measurement.functions.sources import packages_under
 from rlm_core.measurement.labels import Label, from_labels, newest, to_labels, with_source

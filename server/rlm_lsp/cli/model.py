@@ -14,7 +14,7 @@ from rlm_core.loading import is_remote
 
 from rlm_lsp.rendering import console
 from rlm_lsp.settings import files
-from rlm_lsp.settings.store import SettingsStore
+from rlm_lsp.settings.files import SettingsStore
 
 from . import options
 from .model_calibrate import calibrate

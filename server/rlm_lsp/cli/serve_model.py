@@ -90,8 +90,7 @@ def command(
     with optional_packages():
         import uvicorn
         from rlm_core.serving.batching import Batching
-        from rlm_core.serving.connections import MOST_CONNECTIONS, TimedConnection
-        from rlm_core.serving.server import Settings, create_app
+        from rlm_core.serving.server import MOST_CONNECTIONS, Settings, TimedConnection, create_app
 
     signal.signal(signal.SIGTERM, _exit)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="rlm-lsp: %(levelname)s: %(message)s")

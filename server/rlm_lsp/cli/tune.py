@@ -83,8 +83,7 @@ def command(
 
 def _refit(data: Sequence[Path], model: str, name: str, directory: Path, *, work: bool) -> None:
     with optional_packages():
-        from rlm_core.training.tuning.known_work import fit_known_work
-        from rlm_core.training.tuning.refit import refit
+        from rlm_core.training.tuning.refit import fit_known_work, refit
 
         fit = fit_known_work if work else refit
         model_id = fit(data, model_store.find(model), directory, name, console.note)
@@ -109,7 +108,7 @@ def _tune(
             base = model_store.find(model)
             full = model_store.summary(base).kind == "full"
             check_accelerate(accelerate, full, model)
-        from rlm_core.training.tuning.job import Options
+        from rlm_core.training.tuning.run import Options
 
         options = Options(name, keep, fewest, threads)
         if full:

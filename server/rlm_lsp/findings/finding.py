@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Span, WorkFacts
 
-from rlm_lsp.history.work_changes import GrowthRise
+from rlm_lsp.history.comparison import GrowthRise
 from rlm_lsp.settings.model import Severity
 
 Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait"]

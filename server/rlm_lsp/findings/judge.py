@@ -22,8 +22,7 @@ from rlm_core.types import Abstention, CodeText, CostRatio, Metric, Prediction, 
 from rlm_lsp.budgets.comments import MalformedBudget, read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
 from rlm_lsp.budgets.syntax import render
-from rlm_lsp.history.comparison import UnitDiff
-from rlm_lsp.history.work_changes import GROWING, UNCHANGED, GrowthRise, WaitChange, WorkChange, work_change
+from rlm_lsp.history.comparison import GROWING, UNCHANGED, GrowthRise, UnitDiff, WaitChange, WorkChange, work_change
 from rlm_lsp.rendering.finding_messages import (
     computing_only_message,
     growth_message,

@@ -1,14 +1,19 @@
 """Sentences for typed facts: why a query has no prediction, and what a band was calibrated on.
 
 Reasons are clauses in lower case, ready to follow "no prediction because". The hover, the command line, ``check`` and
-JSON output all take them from here.
+JSON output all take them from here. :func:`shown` is the boundary around what is shown of a unit: where rendering
+fails, the reason takes the place of the numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
+from rlm_core.boundary import guarded
+from rlm_core.inference.guarded import text_alone, without_answer
+from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.types import Abstention, AbstentionCode, Band, Basis, CalibrationSource, CodeText, Prediction
@@ -67,6 +72,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
 
 
 _OWN_WORDS = frozenset({"article", "kinds", "units", "remedy"})
+_Shown = TypeVar("_Shown")
 
 
 def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
@@ -179,3 +185,17 @@ def _task(task: str, basis: Basis) -> str:
         words = f"{KINDS[basis]} in all languages"
     words = f"{words} whose text fixes the cost" if fixed else words
     return words if len(parts) > 1 else f"{words}, all metrics together"
+
+
+def shown(
+    analysed: AnalysedUnit,
+    predictions: Sequence[Prediction],
+    show: Callable[[AnalysedUnit, Sequence[Prediction]], _Shown],
+) -> _Shown:
+    """Return what ``show`` renders for a unit; if it raises, what it renders for the text alone with the reason."""
+
+    def reason(error: Exception) -> _Shown:
+        alone = replace(analysed, code=text_alone(analysed.code), sizes=None, failure=type(error).__name__)
+        return show(alone, [without_answer(prediction, error) for prediction in predictions])
+
+    return guarded(f"what is shown of {analysed.unit.qualname}", lambda: show(analysed, predictions), reason)

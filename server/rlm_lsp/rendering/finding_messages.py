@@ -1,4 +1,4 @@
-"""The messages of findings: a prediction that exceeds a budget, a cost that is predicted to grow, a new wait.
+"""Messages of findings and of invalid settings: a budget exceeded, a cost predicted to grow, a new wait.
 
 Input: the unit and the model's answer. Output: one sentence of plain text; the editor and all formats of ``rlm-lsp
 check`` show it.
@@ -7,20 +7,25 @@ check`` show it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
-from rlm_lsp.history.work_changes import GrowthRise, WaitChange
+from rlm_lsp.history.comparison import GrowthRise, WaitChange
+from rlm_lsp.settings.files import OF_CLIENT
+from rlm_lsp.settings.resolve import SettingsProblem
 
 from . import labels, work_words
 from .console import counted
+from .escaping import message
 
 # A comment on a pull request; the first line is not shown.
 COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
 COMMENT_FOOT = "The costs are predicted from the text by rlm-lsp; nothing was run."
 NO_FINDINGS = "No findings."
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
+_PLACES = {OF_CLIENT: "the editor's settings", "environment": "the environment"}
 
 
 def committed_note(count: int) -> str:
@@ -120,3 +125,14 @@ def percent(probability: float) -> str:
 
 def _name(unit: Unit) -> str:
     return "this file" if unit.qualname == "<file>" else unit.qualname
+
+
+def invalid_settings(problems: Sequence[SettingsProblem]) -> str:
+    """Describe invalid settings and the consequence: the first of the ``problems``, and how many there are."""
+    first = problems[0]
+    place = _PLACES.get(first.place, Path(first.place).name)
+    text = message(first.text.replace("`", '"'))
+    text += "" if text.endswith(("?", ".")) else "."
+    if len(problems) == 1:
+        return f"rlm-lsp ignores a setting that is not valid, in {place}: {text}"
+    return f"rlm-lsp ignores {len(problems)} settings that are not valid. The first, in {place}: {text}"

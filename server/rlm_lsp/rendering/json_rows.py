@@ -13,8 +13,7 @@ from typing import Any
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import SI_UNIT, GrowthEstimate, MeasuredPrediction, Metric, Prediction, WorkFacts
 
-from .abstentions import reason, sizes_origin
-from .failures import shown
+from .abstentions import reason, shown, sizes_origin
 from .work_words import parts_of
 
 

@@ -35,7 +35,7 @@ from rlm_core.types import (
     WorkFacts,
 )
 
-from rlm_lsp.history.work_changes import usual_waits
+from rlm_lsp.history.comparison import usual_waits
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 if TYPE_CHECKING:

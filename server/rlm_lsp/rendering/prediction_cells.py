@@ -14,8 +14,7 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction
 
 from . import labels
-from .abstentions import failed_analysis, other_judge, reason
-from .failures import shown
+from .abstentions import failed_analysis, other_judge, reason, shown
 from .hover import measured_note
 from .work_words import growth_words
 

@@ -24,7 +24,7 @@ from rlm_core.types import (
     WorkFacts,
 )
 
-from rlm_lsp.history.work_changes import GrowthRise, WaitChange, usual_waits
+from rlm_lsp.history.comparison import GrowthRise, WaitChange, usual_waits
 
 from . import labels
 from .escaping import printable

@@ -14,8 +14,8 @@ from typing import Any
 import click
 from rlm_core import DataError
 
+from .files import SECTION
 from .model import ENTRIES, Scope, SettingEntry
-from .store import SECTION
 
 # VS Code: `resource` may differ by folder; `machine` cannot come from a workspace.
 _CODE_SCOPES: dict[Scope, str] = {"folder": "resource", "session": "window", "machine": "machine"}

@@ -1,6 +1,6 @@
 """Sources of settings, in order of precedence -> the settings, and one problem per value that is not valid.
 
-Nothing is read from disk here: ``files`` and ``store`` turn files and the client's answers into sources.
+Nothing is read from disk here: ``files`` turns files and the client's answers into sources.
 """
 
 from __future__ import annotations
@@ -144,3 +144,6 @@ def _unknown(written: str, name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
     advice = f"did you mean `{near[0]}`?" if near else "see docs/settings.md for all settings"
     return f"unknown setting `{written}`; {advice}"
+
+
+# The name in problems of the client's configuration.

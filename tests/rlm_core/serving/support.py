@@ -18,8 +18,7 @@ from rlm_core.inference.predictor import Predictor, WithoutComparison
 from rlm_core.serving import wire
 from rlm_core.serving.access import listen
 from rlm_core.serving.client import Patience
-from rlm_core.serving.connections import MOST_CONNECTIONS, TimedConnection
-from rlm_core.serving.server import Settings, create_app
+from rlm_core.serving.server import MOST_CONNECTIONS, Settings, TimedConnection, create_app
 from rlm_core.types import METRICS_OF_BASIS, Basis, CalibrationSource
 
 from tests.fakes import NO_NUMBER, quantiles

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 from rlm_core import CodeText, Prediction, Query
-from rlm_core.serving.batching import Batcher, Batching, QueueFullError
+from rlm_core.serving.batching import Batcher, Batching, FairQueue, QueueFullError
 from rlm_core.serving.wire import Question
 from rlm_core.types import Abstention, AbstentionCode
 
 from .support import LATENCY, LengthPredictor, call
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
+pytestmark = [pytest.mark.timeout(60)]
 PATIENT = 1000.0
 
 
@@ -54,6 +56,7 @@ def sizes(predictor: LengthPredictor) -> list[int]:
     return [len(texts) for texts in predictor.calls]
 
 
+@pytest.mark.asyncio
 async def test_what_arrives_while_the_model_is_busy_goes_in_one_batch() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(wait=0)) as batcher:
@@ -69,6 +72,7 @@ async def test_what_arrives_while_the_model_is_busy_goes_in_one_batch() -> None:
     assert counts.seconds > 0
 
 
+@pytest.mark.asyncio
 async def test_a_free_model_waits_for_company_and_no_longer_than_until_the_batch_is_full() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=2, wait=PATIENT)) as batcher:
@@ -76,6 +80,7 @@ async def test_a_free_model_waits_for_company_and_no_longer_than_until_the_batch
     assert sizes(predictor) == [2]
 
 
+@pytest.mark.asyncio
 async def test_a_text_alone_does_not_wait_for_ever() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=2, wait=0.001)) as batcher:
@@ -83,6 +88,7 @@ async def test_a_text_alone_does_not_wait_for_ever() -> None:
     assert answer.median == pytest.approx(1e-6)
 
 
+@pytest.mark.asyncio
 async def test_what_has_waited_for_a_busy_model_does_not_wait_for_company_too() -> None:
     predictor, seconds = LengthPredictor(), [0.0]
     async with working(predictor, Batching(texts=2, wait=PATIENT), lambda: seconds[0]) as batcher:
@@ -97,6 +103,7 @@ async def test_what_has_waited_for_a_busy_model_does_not_wait_for_company_too() 
     assert sizes(predictor) == [2, 1]
 
 
+@pytest.mark.asyncio
 async def test_a_small_question_does_not_wait_for_the_rest_of_a_large_one() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=4, wait=0)) as batcher:
@@ -112,6 +119,7 @@ async def test_a_small_question_does_not_wait_for_the_rest_of_a_large_one() -> N
     assert sizes(predictor) == [1, 4, *[4] * 9, 2]
 
 
+@pytest.mark.asyncio
 async def test_a_batch_is_a_small_step_whatever_waits() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(step=2_000, parallel=2)) as batcher:
@@ -128,6 +136,7 @@ async def test_a_batch_is_a_small_step_whatever_waits() -> None:
     ]
 
 
+@pytest.mark.asyncio
 async def test_clients_have_the_same_share_of_the_time_not_of_the_texts() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=1)) as batcher:
@@ -142,6 +151,7 @@ async def test_clients_have_the_same_share_of_the_time_not_of_the_texts() -> Non
     assert order == "l" + "s" * 9 + "l" + "s" * 8 + "l" + "sss" + "ll"
 
 
+@pytest.mark.asyncio
 async def test_many_clients_of_one_network_have_one_share() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=1)) as batcher:
@@ -155,6 +165,7 @@ async def test_many_clients_of_one_network_have_one_share() -> None:
     assert order.startswith("agagagag")
 
 
+@pytest.mark.asyncio
 async def test_a_text_with_many_queries_is_sent_in_parts_and_answered_as_one() -> None:
     predictor = LengthPredictor()
     devices = [Query("latency", f"device {n}") for n in range(25)]
@@ -167,6 +178,7 @@ async def test_a_text_with_many_queries_is_sent_in_parts_and_answered_as_one() -
     assert sizes(predictor) == [1, 1, 2]
 
 
+@pytest.mark.asyncio
 async def test_a_text_that_breaks_the_model_affects_no_other_request() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=8, wait=PATIENT)) as batcher:
@@ -185,12 +197,14 @@ class Forgetful(LengthPredictor):
         return super().predict(texts, queries)[:-1]
 
 
+@pytest.mark.asyncio
 async def test_answers_of_another_shape_are_model_errors() -> None:
     async with working(Forgetful(), Batching()) as batcher:
         [[answer]] = await ask(batcher, "a", "x")
     assert answer.abstained == Abstention(AbstentionCode.MODEL_FAILED, {"error": "ModelError"})
 
 
+@pytest.mark.asyncio
 async def test_no_question_and_no_query_need_no_model() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching()) as batcher:
@@ -199,6 +213,7 @@ async def test_no_question_and_no_query_need_no_model() -> None:
     assert predictor.calls == []
 
 
+@pytest.mark.asyncio
 async def test_a_full_queue_turns_requests_away_until_there_is_room() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(texts=4, queue=3, wait=0)) as batcher:
@@ -213,6 +228,7 @@ async def test_a_full_queue_turns_requests_away_until_there_is_room() -> None:
         assert len(await ask(batcher, "b", "x")) == 1
 
 
+@pytest.mark.asyncio
 async def test_abandoned_queries_are_not_sent_to_the_model() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(wait=0)) as batcher:
@@ -228,6 +244,7 @@ async def test_abandoned_queries_are_not_sent_to_the_model() -> None:
     assert [[code.text for code in texts] for texts in predictor.calls] == [["first"], ["stays"]]
 
 
+@pytest.mark.asyncio
 async def test_a_client_that_disconnects_during_inference_affects_no_other() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(wait=0)) as batcher:
@@ -241,6 +258,7 @@ async def test_a_client_that_disconnects_during_inference_affects_no_other() -> 
     assert answer.median == pytest.approx(2e-6)
 
 
+@pytest.mark.asyncio
 async def test_two_workers_work_at_once() -> None:
     predictor = LengthPredictor()
     async with working(predictor, Batching(workers=2, wait=0)) as batcher:
@@ -249,3 +267,108 @@ async def test_two_workers_work_at_once() -> None:
         await until(lambda: len(predictor.calls) == 2)
         predictor.gate.set()
         await asyncio.gather(first, second)
+
+
+@dataclass(frozen=True)
+class Item:
+    client: str
+    cost: float = 1.0
+
+
+def put(queue: FairQueue[Item], client: str, *costs: float) -> None:
+    for cost in costs:
+        queue.put(tuple(client.split("/")), Item(client, cost))
+
+
+def take(queue: FairQueue[Item]) -> Item:
+    item = queue.take(lambda item: True)
+    assert item is not None
+    return item
+
+
+def served(queue: FairQueue[Item], count: int) -> Counter[str]:
+    """The service of each client in the next ``count`` items."""
+    total: Counter[str] = Counter()
+    for _ in range(count):
+        item = take(queue)
+        total[item.client] += item.cost  # type: ignore[assignment]
+    return total
+
+
+@pytest.mark.parametrize("costs", [(1, 1), (1, 10), (7, 3)])
+def test_clients_that_wait_have_equal_service_up_to_one_item(costs: tuple[float, float]) -> None:
+    queue: FairQueue[Item] = FairQueue()
+    for client, cost in zip("ab", costs, strict=True):
+        put(queue, client, *[cost] * 200)
+    total = served(queue, 150)
+    assert abs(total["a"] - total["b"]) <= max(costs)
+
+
+def test_a_client_that_comes_later_is_next_and_has_saved_up_nothing() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    put(queue, "a", *[5] * 40)
+    served(queue, 20)
+    put(queue, "b", *[5] * 20)
+    assert "b" in {take(queue).client, take(queue).client}
+    assert served(queue, 10) == {"a": 25, "b": 25}
+
+
+def test_a_client_that_asks_one_by_one_has_its_share_of_the_cost() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    put(queue, "a", *[1] * 400)
+    put(queue, "b", 10)
+    total: Counter[str] = Counter()
+    for _ in range(220):
+        item = take(queue)
+        total[item.client] += item.cost  # type: ignore[assignment]
+        if item.client == "b":
+            put(queue, "b", 10)
+    assert abs(total["a"] - total["b"]) <= 20
+
+
+def test_new_names_do_not_starve_a_client_of_the_same_network_and_are_forgotten() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    put(queue, "net/good", 1)
+    for number in range(5):
+        put(queue, f"net/{number}", 1)
+    good = 0
+    for number in range(5, 2_005):
+        item = take(queue)
+        if item.client == "net/good":
+            good += 1
+            put(queue, "net/good", 1)
+        else:
+            put(queue, f"net/{number}", 1)
+    # Six wait at a time: each has a sixth.
+    assert 2_000 / 6 * 0.8 <= good <= 2_000 / 6 * 1.2
+    assert len(queue._shares["net"]._shares) < 50
+
+
+def test_a_network_has_one_share_however_many_names_it_has() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    for number in range(50):
+        put(queue, f"bad/{number}", 3, 3, 3)
+    put(queue, "good/one", *[1] * 30)
+    total = served(queue, 40)
+    assert abs(total["good/one"] - sum(total.values()) / 2) <= 3
+
+
+def test_what_does_not_fit_stays_where_it_is() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    put(queue, "a", 5)
+    put(queue, "b", 1)
+    assert queue.take(lambda item: item.cost < 5) is None
+    assert queue.waiting == 2
+    assert [item.client for item in queue.heads()] == ["a", "b"]
+    assert [take(queue).client, take(queue).client] == ["a", "b"]
+    assert queue.take(lambda item: True) is None
+
+
+def test_dropped_items_are_not_served() -> None:
+    queue: FairQueue[Item] = FairQueue()
+    put(queue, "n/a", 1, 2, 1)
+    put(queue, "n/b", 1)
+    assert queue.drop(("n", "a"), lambda item: item.cost == 1) == 2
+    assert queue.drop(("n", "nobody"), lambda item: True) == 0
+    assert queue.waiting == 2
+    assert sorted((take(queue).client, take(queue).client)) == ["n/a", "n/b"]

@@ -290,7 +290,7 @@ def scripted(*replies: Reply) -> Iterator[tuple[str, list[str]]]:
 
 
 def ask(url: str, times: int = 1, patience: Patience = AT_ONCE) -> Sequence[wire.Answer]:
-    connection = Connection(url, None, allow_http=False, patience=patience)
+    connection = Connection(url, None, patience=patience)
     return [connection.request(wire.Answer, wire.PREDICT, b"{}") for _ in range(times)]
 
 

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Query
+from rlm_core.serving import server as server_module
 from rlm_core.serving import wire
 from rlm_core.serving.batching import Batching
 from rlm_core.serving.server import Settings
@@ -283,3 +285,49 @@ def test_an_internal_server_error_is_reported_without_details() -> None:
     with serving(Broken()) as url:
         found = refusal(HTTP.request("GET", url + wire.INFO))
     assert found == (500, "the server made a mistake; its log says more")
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[str]:
+    """A server that no other test has connected to."""
+    with serving(LengthPredictor()) as url:
+        yield url
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the server closes a connection, without an answer, within a minute."""
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("start", [b"", b"P", b"POST / HTTP/1.1\r\nHost: x\r\n"])
+def test_a_head_that_does_not_end_is_not_waited_for(
+    fresh_server: str, start: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.2)
+    with connect(fresh_server) as waits:
+        waits.sendall(start)
+        assert ended(waits)
+
+
+def test_a_second_head_is_timed_like_the_first(fresh_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.5)
+    with connect(fresh_server) as waits:
+        waits.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        received = b""
+        while b'"queued":0}' not in received:
+            received += waits.recv(1000)
+        waits.sendall(b"GET /health HTTP/1.1\r\nX-Slow: ")
+        assert ended(waits)
+
+
+def test_a_thousand_connections_with_a_request_line_each_block_no_client(fresh_server: str) -> None:
+    with ExitStack() as opened:
+        for _ in range(1_000):
+            waits = opened.enter_context(connect(fresh_server))
+            waits.sendall(b"POST /v3/predict HTTP/1.1\r\n")
+        for _ in range(3):
+            response = HTTP.request("GET", fresh_server + wire.HEALTH, timeout=10)
+            assert response.status == 200

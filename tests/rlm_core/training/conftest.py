@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from rlm_core.inference.predictor import Predictor
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.datasets.calls import SCHEMA
+from rlm_core.training.datasets.functions import CALL_GRAPH_SCHEMA
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.package_graph import PackageGraph, read_graph
 from rlm_core.training.student.batches import EncoderData, head_inputs
@@ -330,5 +330,5 @@ def graph(tmp_path: Path) -> PackageGraph:
         call_row("p:p.m:A.h", latency=None, split="none"),
         call_row("p:p.m:A.i", latency=1e-2, split="test"),
     ]
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), tmp_path / "calls.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, CALL_GRAPH_SCHEMA), tmp_path / "calls.parquet")
     return read_graph([tmp_path / "calls.parquet"])

@@ -12,9 +12,10 @@ from rlm_core.inference.card import checksum, read_card
 from rlm_core.inference.model_store import builtin
 from rlm_core.training.datasets.growth import SCHEMA
 from rlm_core.training.datasets.schema import write_rows
-from rlm_core.training.evaluation.growth_report import page, report, within_one
 from rlm_core.training.growth_fit import GrowthRows, add_to, as_function, fit, predictions, read_rows
 from rlm_core.types import GROWTH_CLASSES
+
+from tools.experiments.growth_report import page, report, within_one
 
 pytestmark = pytest.mark.extras
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from rlm_core.inference import model_store
 from rlm_lsp.cli.app import app
 from rlm_lsp.settings import files
-from rlm_lsp.settings.store import SettingsStore
+from rlm_lsp.settings.files import SettingsStore
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from rlm_core.types import GrowthEstimate, Span, Wait, WaitKind, WorkFacts
 from rlm_lsp.findings.finding import CODES, SEVERITIES, Finding
 from rlm_lsp.findings.formats import FORMATS, WRITERS, Format, LocatedFinding, Location, TextRegion, region_of
-from rlm_lsp.history.work_changes import GrowthRise
+from rlm_lsp.history.comparison import GrowthRise
 from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.settings.model import Severity
 

@@ -51,8 +51,7 @@ from rlm_lsp.findings.judge import (
     over_budget,
     read_rules,
 )
-from rlm_lsp.history.comparison import unit_diffs
-from rlm_lsp.history.work_changes import GrowthRise, WaitChange
+from rlm_lsp.history.comparison import GrowthRise, WaitChange, unit_diffs
 from rlm_lsp.settings.model import Settings, Severity
 
 from tests.fakes import NO_NUMBER, quantiles

@@ -37,7 +37,7 @@ from rlm_core.types import (
     WorkFacts,
 )
 from rlm_lsp.budgets.syntax import Budget
-from rlm_lsp.history.work_changes import GrowthRise, WaitChange
+from rlm_lsp.history.comparison import GrowthRise, WaitChange
 from rlm_lsp.rendering.escaping import markdown
 from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.hover import MOST_MEASURED, MOST_ROWS, head_words, hover_text, measured_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rlm_lsp.settings.store import SettingsStore
+from rlm_lsp.settings.files import SettingsStore
 
 
 def store(

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rlm_lsp.settings.files import MAX_BYTES, folder_source, project_folder, read_config, user_file, user_source
+from rlm_lsp.settings.files import MAX_BYTES, folder_source, read_config, user_file, user_source
 from rlm_lsp.settings.project import read_budgets
 
 from .support import lines, store
@@ -127,16 +127,6 @@ def test_the_user_has_a_file(tmp_path: Path) -> None:
     assert (source.values, problems) == ({"model": "mine"}, [])
     assert store(user=file).session.model == "mine"
     assert user_file().name == "config.toml"
-
-
-def test_the_project_of_a_path_is_the_nearest_with_a_configuration(tmp_path: Path) -> None:
-    (tmp_path / "rlm-lsp.toml").touch()
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nrlm-lsp = 1\n")
-    assert project_folder(inner) == tmp_path
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.rlm-lsp]\n")
-    assert project_folder(inner / "x.py") == tmp_path / "a"
 
 
 def test_a_folder_that_is_none_has_no_settings(tmp_path: Path) -> None:

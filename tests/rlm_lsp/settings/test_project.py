@@ -11,9 +11,9 @@ from rlm_lsp.budgets.rules import ActiveBudget
 from rlm_lsp.budgets.syntax import Budget, render
 from rlm_lsp.findings.finding import DEFAULT_CONFIDENCE, DEFAULT_REGRESSION
 from rlm_lsp.findings.judge import criteria_of
+from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, ProjectSettings, configured_budgets, read_budgets
-from rlm_lsp.settings.store import SettingsStore
 
 from tests.rlm_lsp.findings.support import write
 

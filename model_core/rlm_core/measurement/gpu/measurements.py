@@ -19,8 +19,8 @@ from rlm_core.queries.sizes import canonical_workload
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Metric, Unit
 
-from .bench_entries import module_file, triton_file
 from .bench_rows import Row, digest
+from .bench_spec import module_file, triton_file
 
 _KINDS: Mapping[str, Literal["kernel", "module", "network"]] = {
     "triton": "kernel",

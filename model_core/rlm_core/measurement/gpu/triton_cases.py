@@ -20,7 +20,7 @@ from triton.runtime.jit import JITFunction, MockTensor
 from rlm_core.errors import DataError
 
 from . import bench_spec as sheet
-from .bench_entries import Entry
+from .bench_spec import Entry
 
 Call = Callable[[], Any]
 Timer = Callable[..., Any]

@@ -20,8 +20,8 @@ from triton.runtime.autotuner import Autotuner
 
 from . import bench_spec as sheet
 from .ahead_of_time import pretend_device
-from .bench_entries import Entry
 from .bench_rows import Row, row_key
+from .bench_spec import Entry
 from .kernel_resources import kernel_resources
 from .meter import Effort, GpuStopwatch, Stopwatch, gpu_state, measure
 from .runner_process import Channel, WrongResultError, import_file

@@ -19,9 +19,8 @@ from rlm_core.errors import ModelError
 from rlm_core.files import open_regular
 
 from .graph import MAX_RANK, MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
-from .inference_size import is_inferable
 from .shapes import infer
-from .wire import MAX_NODES, Deadline, without_weights
+from .wire import MAX_NODES, Deadline, is_inferable, without_weights
 
 if TYPE_CHECKING:
     import onnx

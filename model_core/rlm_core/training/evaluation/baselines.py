@@ -23,9 +23,8 @@ from sklearn.linear_model import Ridge
 from rlm_core.inference.calibration import COVERAGES
 from rlm_core.types import Query
 
-from .prediction_table import PredictionTable
-from .resampling import Array, Names
-from .rows import Row
+from .metrics import Array, Names
+from .rows import PredictionTable, Row
 
 MAIN: Mapping[str, str] = {
     "call": "tfidf",

@@ -27,8 +27,8 @@ from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.devices import answered_by_sheet
 from rlm_core.types import SI_UNIT
 
+from .metrics import Array, Figure, mean_of, with_interval
 from .report import MODEL, STATED, TaskReport, covered_each
-from .resampling import Array, Figure, mean_of, with_interval
 from .rows import Row
 from .run import Evaluation
 

@@ -35,7 +35,7 @@ from rlm_core.types import (
     Query,
 )
 
-from .prediction_table import predictions
+from .rows import predictions
 
 Array = npt.NDArray[np.float64]
 _Z = 1.959964  # standard deviations of a 95 % interval

@@ -22,16 +22,25 @@ from rlm_core.inference.student import OnnxPredictor
 
 from . import card_text as words
 from .baselines import DESCRIPTIONS, MAIN
-from .card_data import SourceCount, count_sources
-from .card_model import calibrated, deep_weights, files, heading, sizes, training_time, what_it_predicts
+from .card_model import (
+    SourceCount,
+    calibrated,
+    count_sources,
+    deep_weights,
+    files,
+    heading,
+    sizes,
+    training_time,
+    what_it_predicts,
+)
 from .card_plots import Picture, draw_all
 from .pairs import MIN_RATIO, SUITES
 from .report import MODEL, Report, dropped, factor, figure, percent, plain, table
 from .run import MOST_ROWS, examine
 
 PAGES = Path("docs") / "model-card"
-# Pages on other data: those that growth_report and the suite in tests/bench/common_sense write, and two written by hand
-# from figures of tools/experiments.
+# Pages on other data: those that tools.experiments.growth_report and tests/bench/common_sense write, and two written by
+# hand from figures of tools/experiments.
 KEPT_PAGES = ("growth.md", "common-sense.md", "measured-functions.md", "judges.md")
 _GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
 
@@ -253,9 +262,9 @@ def _title(page: str) -> str:
     return page.partition("\n")[0].removeprefix("# ")
 
 
-def _titled(title: str, body: str, note: str = "") -> list[str]:
+def _titled(title: str, body: str) -> list[str]:
     """A section with its title; nothing when its body is empty."""
-    return [part for part in (title, note, body) if part] if body else []
+    return [title, body] if body else []
 
 
 def _picture(picture: Picture, folder: str = "") -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rlm_core.inference.student import OnnxPredictor
 
-from .resampling import Array, Figure, mean_of, median_of, with_interval
+from .metrics import Array, Figure, mean_of, median_of, with_interval
 from .rows import Row
 
 MIN_RATIO = 1.25

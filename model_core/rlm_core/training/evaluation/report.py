@@ -14,11 +14,21 @@ from rlm_core.queries.judges import JUDGES
 from rlm_core.queries.query_vector import task_name
 
 from .baselines import MAIN
-from .metrics import BANDS, MIN_CELL, RANKS, covered
+from .metrics import (
+    BANDS,
+    MIN_CELL,
+    RANKS,
+    Array,
+    Figure,
+    RankCorrelation,
+    Weights,
+    codes,
+    covered,
+    mean_of,
+    with_interval,
+)
 from .pairs import PairReport
-from .prediction_table import PredictionTable
-from .resampling import Array, Figure, RankCorrelation, Weights, codes, mean_of, with_interval
-from .rows import Row
+from .rows import PredictionTable, Row
 
 MODEL = "model"
 STATED = 0.8

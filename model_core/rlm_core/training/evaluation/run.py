@@ -28,9 +28,8 @@ from rlm_core.training.datasets.schema import SPLITS
 from .baselines import DESCRIPTIONS, MAIN, fit_baselines
 from .metrics import Columns, Figures, band_figures, gain, point_figures
 from .pairs import PairReport, predict_ratios, report_pairs
-from .prediction_table import PredictionTable, predict_table
 from .report import MODEL, Report, TaskReport, coverage_reports, large_enough, mean_reports
-from .rows import TASK, Row, Selection, select
+from .rows import TASK, PredictionTable, Row, Selection, predict_table, select
 
 Key = TypeVar("Key", bound=tuple[str, ...])
 MOST_ROWS = 8_000

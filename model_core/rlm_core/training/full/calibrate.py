@@ -31,10 +31,10 @@ from rlm_core.training.evaluation.rows import Row, select
 from rlm_core.types import Abstention, Query
 
 from . import store
-from .asking import SpaceAsking, task_of
 from .decoding import distribution
 from .model import FullModel, TextMemory
 from .numbers import NumberFormat
+from .predictor import SpaceAsking, task_of
 from .store import Serving, autocast, fast_products
 
 Array = npt.NDArray[np.float64]

@@ -18,11 +18,10 @@ from torch import Tensor
 
 from rlm_core.errors import ModelError
 
-from .decoder import Memory
+from .decoder import Memory, NumberQuery, QueryBatch
 from .model import FullModel, TextMemory
 from .numbers import PAD
 from .quantile_search import QuantileSearch, max_questions
-from .query_tokens import NumberQuery, QueryBatch
 from .sequences import Group, PrefixCache, Question, Slot, groups
 
 Array = npt.NDArray[np.float64]

@@ -24,8 +24,8 @@ from tqdm import tqdm
 
 from rlm_core.errors import DataError, ModelError
 from rlm_core.training.datasets.code_regression import read_batches
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.evaluation.report import plain, table
-from rlm_core.training.evaluation.resampling import spearman
 
 from . import store
 from .decoding import quantiles, sample
@@ -217,12 +217,7 @@ def named_spaces(names: Sequence[str]) -> tuple[Space, ...]:
     return tuple({space.name: space for space in found}.values())
 
 
-def read_examples(
-    data: Sequence[Path],
-    spaces: Sequence[Space],
-    rows: int,
-    languages: Sequence[str] = CODENET_LANGUAGES,
-) -> dict[Key, list[Example]]:
+def read_examples(data: Sequence[Path], spaces: Sequence[Space], rows: int) -> dict[Key, list[Example]]:
     """The first rows of each space with a text and a finite target, by space and language.
 
     Files are read once, a few hundred rows at a time, and no further than needed. Spaces and languages without a row
@@ -232,14 +227,15 @@ def read_examples(
         data: Parquet files in the published schema.
         spaces: which to read.
         rows: of each space, for CodeNet of each language.
-        languages: of CodeNet, as its metadata write them.
 
     Raises:
         DataError: a file cannot be read or lacks a column, or no row was found.
     """
     found: dict[Key, list[Example]] = {}
     for space in spaces:
-        found |= {(space.name, language): [] for language in (languages if space.name == CODENET.name else ("",))}
+        found |= {
+            (space.name, language): [] for language in (CODENET_LANGUAGES if space.name == CODENET.name else ("",))
+        }
     missing = dict.fromkeys(found, rows)
     seen: set[str] = set()
     for path in data:

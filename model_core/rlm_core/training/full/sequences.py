@@ -16,11 +16,10 @@ from torch import Tensor
 
 from rlm_core.errors import ModelError
 
-from .decoder import Cache, Memory
+from .decoder import Cache, Memory, NumberQuery, QueryBatch
 from .encoders.base import length_batches
 from .model import FullModel, TextMemory
 from .numbers import PAD
-from .query_tokens import NumberQuery, QueryBatch
 
 
 @dataclass(frozen=True, slots=True)

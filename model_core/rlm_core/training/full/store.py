@@ -32,7 +32,7 @@ from .encoders.gemma import GemmaTextEncoder
 from .encoders.scratch import ScratchEncoder
 from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
-from .regress_lm_encoder import RegressLmEncoder
+from .regress_lm import RegressLmEncoder
 from .spaces import Space
 
 CONFIG, DECODER, ENCODER = "config.json", "decoder.safetensors", "encoder"

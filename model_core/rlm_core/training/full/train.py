@@ -29,11 +29,10 @@ from .encoders.base import TextEncoder
 from .encoders.scratch import ScratchEncoder
 from .encoders.t5gemma import T5GemmaEncoder
 from .model import FullModel
-from .model_fit import FullTrainer
+from .model_fit import FullTrainer, scores
 from .store import Serving, autocast
 from .training_config import FullTrainConfig, load_config
 from .training_data import Examples, Ids, examples
-from .validation import scores
 
 
 def train(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_core.errors import DataError, ModelError
-from rlm_core.training.student.config import read_toml, typed, unknown_key
+from rlm_core.training.student.config import read_toml, typed
 from rlm_core.types import METRICS_OF_BASIS, SI_UNIT
 
 from .decoder import FullConfig
@@ -197,9 +197,7 @@ def load_config(path: Path) -> FullTrainConfig:
     parts: dict[str, Any] = {name: typed(kind, raw.pop(name, {}), f"{path}: [{name}]") for name, kind in tables.items()}
     name = raw.pop("name", "full")
     if raw:
-        raise DataError(
-            f"{path}: {unknown_key(next(iter(raw)))}; see the docs of rlm_core.training.full.training_config"
-        )
+        raise DataError(f"{path}: unknown key {min(raw)!r}; see the docs of rlm_core.training.full.training_config")
     settings = FullTrainConfig(name, **parts)
     _check(settings, path)
     return settings

@@ -22,10 +22,10 @@ from rlm_core.training.corpus import Corpus, floor_of
 from rlm_core.training.distributed import Processes
 from rlm_core.training.full.encoders.base import reading
 
+from .decoder import NumberQuery, QueryBatch
 from .encoders.base import length_batches, pad
 from .model import FullModel
 from .numbers import PAD
-from .query_tokens import NumberQuery, QueryBatch
 from .training_config import ModelFitConfig
 
 Ids = npt.NDArray[np.int64]

@@ -140,7 +140,7 @@ def load_config(path: Path) -> TrainConfig:
     if "name" in raw:
         parts["name"] = str(raw.pop("name"))
     if unknown := [*raw, *(f"ngram_ridge.{key}" for key in ridge)]:
-        raise DataError(f"{path}: {unknown_key(unknown[0])}; see the docs of rlm_core.training.student.config")
+        raise DataError(f"{path}: unknown key {unknown[0]!r}; see the docs of rlm_core.training.student.config")
     return TrainConfig(**parts)
 
 
@@ -154,16 +154,6 @@ def _trees(tables: dict[str, Any], where: str) -> dict[str, TreesConfig]:
 
 
 T = TypeVar("T")
-# Former names of keys, so that an old file gets an error with the new name.
-_RENAMED = {
-    "features_a_split": "features_per_split",
-    "numbers_a_sequence": "numbers_per_sequence",
-    "rows_a_slice": "rows_per_task",
-    "rows_a_text": "rows_per_text",
-    "texts_a_basis": "texts_per_basis",
-    "tokens_a_batch": "tokens_per_batch",
-    "wide": "ngram_ridge",
-}
 _NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "a text", tuple: "a list", dict: "a table"}
 
 
@@ -192,14 +182,9 @@ def typed(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     found = {}
     for key, value in values.items():
         if key not in known:
-            raise DataError(f"{where}: {unknown_key(key)}; known: {', '.join(known)}")
+            raise DataError(f"{where}: unknown key {key!r}; known: {', '.join(known)}")
         found[key] = checked(value, type(getattr(default, key)), f"{where}: {key}")
     return kind(**found)
-
-
-def unknown_key(key: str) -> str:
-    """The message for a key that a configuration file does not have, with its new name if it was renamed."""
-    return f"unknown key {key!r}" + (f" (renamed to {_RENAMED[key]!r})" if key in _RENAMED else "")
 
 
 def checked(value: Any, wanted: type, where: str) -> Any:

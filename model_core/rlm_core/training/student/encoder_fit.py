@@ -22,6 +22,7 @@ from .batches import EncoderData, HeadInputs, Indices, Sampler, Teacher, pad, po
 from .config import EncoderFitConfig
 from .network import Encoder, Student
 
+_ENCODED_TOKENS = 32_768  # padded, at once
 UNKNOWN = 1  # the tokenizer's unknown id replaces dropped tokens
 
 
@@ -38,14 +39,14 @@ class Bank:
         return cls(torch.zeros(texts, width, device=device), torch.zeros(texts, dtype=torch.bool, device=device))
 
 
-def encode_texts(student: Student, ids: list[Ids], chosen: Indices, bank: Bank, budget: int = 32768) -> None:
+def encode_texts(student: Student, ids: list[Ids], chosen: Indices, bank: Bank) -> None:
     """Fill the bank with the encodings of the chosen texts."""
     mode = student.encoder.training
     student.encoder.eval()
     device = bank.vectors.device
     lengths = np.array([len(ids[i]) for i in chosen])
     with torch.inference_mode(), autocast(device):
-        for batch in token_batches(lengths, budget) if len(chosen) else ():
+        for batch in token_batches(lengths, _ENCODED_TOKENS) if len(chosen) else ():
             texts = chosen[batch]
             tokens, mask = pad([ids[i] for i in texts])
             index = torch.from_numpy(texts).to(device)

@@ -28,10 +28,10 @@ from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.student.batches import HeadInputs, head_inputs
 from rlm_core.training.student.encoder_fit import Bank
-from rlm_core.training.student.finish import encode_all
 from rlm_core.training.student.forest_fit import Matrix
 from rlm_core.training.student.head_fit import Features
 from rlm_core.training.student.ngram_ridge_fit import BASES, contributions
+from rlm_core.training.student.train import encode_all
 from rlm_core.training.student.trees_fit import feature_matrix
 
 from .student import LoadedStudent, ModelScope, TeamMachine

@@ -21,15 +21,14 @@ from rlm_core.training.corpus import Corpus
 from rlm_core.training.distributed import Processes
 from rlm_core.training.full import store
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.model_fit import FullTrainer
+from rlm_core.training.full.model_fit import FullTrainer, medians, scores
 from rlm_core.training.full.store import Serving, autocast
 from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Examples, examples
-from rlm_core.training.full.validation import medians, scores
 
 from .data import TeamRows, read_rows
-from .job import Options, Say, TuningOutcome, card_entry, check_free, output_directory
 from .judging import HeadBands, TuningResult, judge
+from .run import Options, Say, TuningOutcome, card_entry, check_free, output_directory
 from .student import ModelScope, TeamMachine
 from .tuners import HeldOutScores, folds_of
 
@@ -173,7 +172,7 @@ def _judged(
         selected = np.flatnonzero(rows.task[held] == number)
         chosen = held[selected]
         name = known.tasks[number]
-        bands = HeadBands(name, serving.calibration, "")
+        bands = HeadBands(name, serving.calibration)
         answers = (
             HeldOutScores(before.median[selected], before.score[selected]),
             HeldOutScores(after.median[selected], after.score[selected]),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from rlm_core.inference.calibration import INTERVALS, MIN_GROUPS, Calibration, TaskCalibration, conformal_level, parents
 from rlm_core.inference.residuals import Residuals, fit_residuals
 from rlm_core.queries.query_vector import task_parts
-from rlm_core.training.evaluation.resampling import Figure, RankCorrelation, with_interval
+from rlm_core.training.evaluation.metrics import Figure, RankCorrelation, with_interval
 from rlm_core.types import LEVELS
 
 from .data import Array, Rows
@@ -49,19 +49,18 @@ class Bands(Protocol):
 class HeadBands:
     """Levels of central intervals, for a task that the query head predicts."""
 
-    def __init__(self, name: str, calibration: Calibration, device: str) -> None:
+    def __init__(self, name: str, calibration: Calibration) -> None:
         self._basis, self._language, self._metric, _ = task_parts(name)
         self._own = calibration
-        self._device = device
 
     def before(self, scores: Array) -> npt.NDArray[np.bool_]:
         """See :class:`Bands`."""
-        level = self._shipped(self._device)
+        level = self._shipped("")
         return scores <= level.at(COVERAGE) if level is not None else np.zeros(len(scores), bool)
 
     def after(self, scores: Array, groups: Names, held: Array) -> npt.NDArray[np.bool_]:
         """See :class:`Bands`."""
-        return held <= self._level("", scores, groups, self._device).at(COVERAGE)
+        return held <= self._level("", scores, groups, "").at(COVERAGE)
 
     def put(self, editable: EditableModel, scores: Array, groups: Names, devices: Names) -> None:
         """See :class:`Bands`."""

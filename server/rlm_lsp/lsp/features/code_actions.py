@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from rlm_core.types import Prediction, Span, Unit
 
-from rlm_lsp.budgets.edits import Replacement, ignore, rounded_up, upper_end, write_budget
+from rlm_lsp.budgets.comments import Replacement, ignore, rounded_up, upper_end, write_budget
 from rlm_lsp.budgets.syntax import Budget, parse, render
 from rlm_lsp.findings.finding import Finding
 from rlm_lsp.history.measurements import command_for

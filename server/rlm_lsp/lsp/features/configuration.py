@@ -13,11 +13,10 @@ from pygls.lsp.server import LanguageServer
 from rlm_core.source import languages, notebooks
 
 from rlm_lsp.lsp.session import Session, selection_of
-from rlm_lsp.rendering.settings_messages import invalid_settings
-from rlm_lsp.settings.files import FILE_NAMES, read_config
+from rlm_lsp.rendering.finding_messages import invalid_settings
+from rlm_lsp.settings.files import FILE_NAMES, OF_CLIENT, SECTION, SettingsStore, read_config
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.resolve import SettingsProblem
-from rlm_lsp.settings.store import OF_CLIENT, SECTION, SettingsStore
 from rlm_lsp.sources import path_of_uri
 
 INVALID_SETTINGS_NOTIFICATION = "rlm-lsp/invalidSettings"

@@ -23,8 +23,8 @@ from rlm_lsp.budgets.rules import budget_of
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.unit_rules import UnitRules
+from rlm_lsp.rendering.abstentions import shown
 from rlm_lsp.rendering.escaping import markdown, printable
-from rlm_lsp.rendering.failures import shown
 from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings

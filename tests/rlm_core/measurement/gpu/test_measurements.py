@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Store, source_hash
-from rlm_core.measurement.gpu.bench_entries import triton_file
 from rlm_core.measurement.gpu.bench_rows import Row
+from rlm_core.measurement.gpu.bench_spec import triton_file
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.queries.analysis import Analyser

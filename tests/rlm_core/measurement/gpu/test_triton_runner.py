@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from rlm_core.measurement.gpu.bench_entries import triton_file
 from rlm_core.measurement.gpu.bench_rows import Row, read_rows
+from rlm_core.measurement.gpu.bench_spec import triton_file
 from rlm_core.measurement.gpu.measurements import measurements_of
 from rlm_lsp.cli.app import app
 
@@ -273,14 +273,14 @@ def test_without_a_gpu_measuring_says_what_can_be_done(tmp_path: Path) -> None:
 
 
 def test_kernels_of_torch_compile_are_written_and_compiled_without_a_gpu(tmp_path: Path) -> None:
-    arguments = ["bench", "generate", str(tmp_path / "made"), "--count", "5", "--out", str(tmp_path / "made.jsonl")]
+    arguments = ["bench", "generate", str(tmp_path / "made"), "--count", "2", "--out", str(tmp_path / "made.jsonl")]
     result = CliRunner().invoke(app, arguments)
     assert (result.exit_code, result.exception) == (0, None)
     made = [row for row in read_rows(tmp_path / "made.jsonl") if row["status"] == "ok"]
-    assert len(made) == 5
+    assert len(made) == 2
     files = sorted(path.stem for path in (tmp_path / "made" / "kernels").glob("*.py"))
     assert files == sorted(name for row in made for name in row["kernels"])
-    assert len(files) >= 5
+    assert len(files) >= 2
     compiled = bench(tmp_path, tmp_path / "made" / "kernels", "--dry-run")
     assert (compiled.exit_code, compiled.exception) == (0, None)
     rows = rows_of(tmp_path)

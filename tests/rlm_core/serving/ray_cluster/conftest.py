@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
+from rlm_core.serving import ray_cluster
 
 from tests.paths import REPOSITORY
 
@@ -64,6 +66,8 @@ def nodes() -> Iterator[Nodes]:
         # What is lost is to be seen soon.
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "3")
+        # A command starts a process that sees whether a cluster answers; for this one the first answer is enough.
+        patch.setattr(ray_cluster, "_probe", cache(ray_cluster._probe))
         nodes = Nodes()
         yield nodes
         nodes.close()

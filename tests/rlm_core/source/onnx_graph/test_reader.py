@@ -15,10 +15,10 @@ import rlm_core
 from onnx import TensorProto, helper, numpy_helper
 from rlm_core.errors import ModelError
 from rlm_core.source.onnx_graph.graph import MAX_RANK, Constant, Edge, Graph, ordered
-from rlm_core.source.onnx_graph.inference_size import is_inferable
 from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.source.onnx_graph.reader import from_model, read_onnx
 from rlm_core.source.onnx_graph.render import render
+from rlm_core.source.onnx_graph.wire import is_inferable
 
 FLOAT = TensorProto.FLOAT
 

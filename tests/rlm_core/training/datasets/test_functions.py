@@ -1,4 +1,4 @@
-"""Function labels and a wheel -> rows: the text that was measured, its callees, and every reason to leave one out."""
+"""Function labels and a wheel -> rows, with every reason to leave one out, and the call graph of a package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME, FunctionBuilder
+from rlm_core.training.datasets.functions import (
+    CALL_GRAPH_SCHEMA,
+    DEVICE,
+    LATENCY_FLOOR_SECONDS,
+    RUNTIME,
+    CallGraphBuilder,
+    FunctionBuilder,
+)
+from rlm_core.training.datasets.schema import read_rows, write_rows
 
 MODULE = '''"""A module."""
 
@@ -171,3 +179,43 @@ def test_labels_of_another_kind_are_reported(tmp_path: Path, row: object) -> Non
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=r"labels\.jsonl:1: .* is missing; is this a file of function labels"):
         FunctionBuilder(path, tmp_path)
+
+
+GRAPH_MODULE = "from .tools import helper\n\n\ndef work(items):\n    return [helper(item) for item in items]\n"
+GRAPH_WORK = "def work(items):\n    return [helper(item) for item in items]\n"
+
+
+def graph_rows(folder: Path, **changes: Any) -> dict[str, dict[str, Any]]:
+    """The rows of a package in which ``work`` has a label, by id."""
+    with zipfile.ZipFile(folder / "small_package-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("small_package/__init__.py", "")
+        wheel.writestr("small_package/main.py", GRAPH_MODULE)
+        wheel.writestr(
+            "small_package/tools.py", "def helper(item):\n    return inner(item)\n\n\ndef inner(x):\n    return x\n"
+        )
+    work = label(firstlineno=4, source_sha1=hashlib.sha1(GRAPH_WORK.encode()).hexdigest())
+    path = folder / "labels.jsonl"
+    path.write_text(json.dumps(work | changes) + "\n")
+    builder = CallGraphBuilder(path, folder, download=False, workers=1)
+    write_rows(builder.rows(), folder / "calls.parquet", CALL_GRAPH_SCHEMA)
+    return {row["id"]: row for row in read_rows([folder / "calls.parquet"])}
+
+
+def test_a_labelled_function_and_what_it_calls_are_rows(tmp_path: Path) -> None:
+    found = graph_rows(tmp_path)
+    work, helper = found["small-package:small_package.main:work"], found["small-package:small_package.tools:helper"]
+    assert len(found) == 2
+    assert (work["latency"], work["memory"]) == (pytest.approx(2e-6), 480.0)
+    assert [(site["candidates"], site["loops"]) for site in work["sites"]] == [([helper["id"]], 1)]
+    assert (helper["split"], helper["latency"], helper["sites"]) == ("none", None, [])
+    assert work["group"] == "small-package/small_package.main"
+
+
+def test_generators_and_functions_with_few_calls_have_no_row(tmp_path: Path) -> None:
+    assert graph_rows(tmp_path, generator=True) == {}
+    assert graph_rows(tmp_path, calls=1, mem_calls=1) == {}
+
+
+def test_all_functions_of_a_test_package_are_test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm_core.training.datasets.functions.TEST_PACKAGES", frozenset({"small-package"}))
+    assert graph_rows(tmp_path)["small-package:small_package.main:work"]["split"] == "test"

@@ -10,8 +10,15 @@ from typing import Any
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.schema import split_of, write_rows
-from rlm_core.training.datasets.triton import TritonBuilder, dtype_text, named
-from rlm_core.training.datasets.triton_groups import kernel_group, operator_group, problem_group, problem_of
+from rlm_core.training.datasets.triton import (
+    TritonBuilder,
+    dtype_text,
+    kernel_group,
+    named,
+    operator_group,
+    problem_group,
+    problem_of,
+)
 
 KERNEL = (
     "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n\ndef test_k():\n    run(1)\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rlm_core import CodeText, Query
 from rlm_core.training.evaluation.baselines import WorkloadTable, conformal_radius, fit_baselines
-from rlm_core.training.evaluation.resampling import spearman
+from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.evaluation.rows import Row
 
 

@@ -18,8 +18,7 @@ from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation import card_text
-from rlm_core.training.evaluation.card_data import count_sources, source_of
-from rlm_core.training.evaluation.card_model import heading
+from rlm_core.training.evaluation.card_model import count_sources, heading, source_of
 from rlm_core.training.evaluation.card_text import SOURCES
 from rlm_core.training.evaluation.model_card import read_entries, write_card
 

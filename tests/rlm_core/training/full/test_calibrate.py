@@ -23,9 +23,9 @@ from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.evaluation.rows import select
 from rlm_core.training.full import calibrate as module
 from rlm_core.training.full import published, regress_lm, store
-from rlm_core.training.full.asking import SpaceAsking
 from rlm_core.training.full.calibrate import calibrate, write_calibration
 from rlm_core.training.full.decoding import sample
+from rlm_core.training.full.predictor import SpaceAsking
 from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.spaces import APPS, CODENET, SPACES, Space
 from rlm_core.training.full.store import Serving

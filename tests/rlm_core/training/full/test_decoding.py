@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 import torch
 from rlm_core.errors import DataError, ModelError
+from rlm_core.training.full.decoder import NumberQuery
 from rlm_core.training.full.decoding import _nucleus, distribution, log_prob, quantiles, sample
 from rlm_core.training.full.model import FullModel
 from rlm_core.training.full.numbers import PAD, NumberFormat
 from rlm_core.training.full.quantile_search import max_questions
-from rlm_core.training.full.query_tokens import NumberQuery
 from rlm_core.training.full.regress_lm import SPECIAL, p10
 from rlm_core.training.full.sequences import Slot, groups
 

@@ -47,8 +47,6 @@ def test_the_shipped_configuration_names_every_training_key() -> None:
         ("[ngram_ridge]\npenalty = '2'\n", r"\[ngram_ridge\]: penalty must be a number"),
         ("[other]\nx = 1\n", "unknown key 'other'"),
         ("[ngram_ridge]\nbit = 1\n", r"unknown key 'ngram_ridge\.bit'"),
-        ("[wide]\nbits = 1\n", r"unknown key 'wide' \(renamed to 'ngram_ridge'\)"),
-        ("[train]\ntokens_a_batch = 1\n", r"\[train\]: unknown key 'tokens_a_batch' \(renamed to 'tokens_per_batch'\)"),
         ("epochs = \n", "not TOML"),
         ("model = 3\n", r"\[model\] must be a table"),
     ],

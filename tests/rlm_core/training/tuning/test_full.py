@@ -15,7 +15,7 @@ from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.tuning.full import tune_full
-from rlm_core.training.tuning.job import Options
+from rlm_core.training.tuning.run import Options
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.training.full.tiny import Trained, rows

@@ -12,6 +12,6 @@ from rlm_core.training.tuning.judging import HeadBands
 def test_few_groups_count_in_addition_to_the_models_own_levels(groups: int, expected: float) -> None:
     shipped = Calibration({"call": TaskCalibration("call", (0.9,) * len(INTERVALS), 100, 1000)})
     names = np.array([f"module{number}" for number in range(groups)])
-    bands = HeadBands("call/python/latency", shipped, "")
+    bands = HeadBands("call/python/latency", shipped)
     covered = bands.after(np.full(groups, 0.5), names, np.array([expected - 0.01, expected + 0.01]))
     assert covered.tolist() == [True, False]

@@ -16,11 +16,11 @@ from rlm_core.inference.card import read_card
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import ENCODER, TREES, WORK, OnnxPredictor
 from rlm_core.inference.work_mixture import FIXED, METRICS, WorkMixture
-from rlm_core.training.datasets.calls import SCHEMA
+from rlm_core.training.datasets.functions import CALL_GRAPH_SCHEMA
 from rlm_core.training.datasets.schema import EDITS_SCHEMA, write_facts, write_rows
 from rlm_core.training.package_graph import read_graph
 from rlm_core.training.student import work_fit
-from rlm_core.training.tuning.known_work import fit_known_work, unseen_rows
+from rlm_core.training.tuning.refit import fit_known_work, unseen_rows
 from safetensors.numpy import load_file
 
 from ..conftest import call_row
@@ -177,7 +177,7 @@ def test_real_functions_are_predicted_without_their_package_and_without_facts(tm
         for package in range(12)
         for number, split in enumerate(("train", "val", "cal", "test", "train"), start=1)
     ]
-    pq.write_table(pa.Table.from_pylist(entries, SCHEMA), tmp_path / "calls.parquet")
+    pq.write_table(pa.Table.from_pylist(entries, CALL_GRAPH_SCHEMA), tmp_path / "calls.parquet")
     rows = unseen_rows(read_graph([tmp_path / "calls.parquet"]), builtin())["latency"]
     # Neither test rows nor functions without facts; each package is in one fold.
     assert len(rows.values) == 36

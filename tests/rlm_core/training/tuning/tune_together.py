@@ -11,7 +11,7 @@ from pathlib import Path
 from rlm_core.training.distributed import processes
 from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.tuning.full import tune_full
-from rlm_core.training.tuning.job import Options
+from rlm_core.training.tuning.run import Options
 
 LOOP = ModelFitConfig(
     epochs=12, learning_rate=3e-3, tokens_per_batch=512, warmup_steps=5, group_power=1.0, precision="float32"

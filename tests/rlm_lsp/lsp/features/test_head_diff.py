@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Prediction
 from rlm_core.types import CostRatio, GrowthEstimate, Wait, WaitKind
-from rlm_lsp.history.work_changes import GrowthRise, WaitChange, WorkChange
+from rlm_lsp.history.comparison import GrowthRise, WaitChange, WorkChange
 from rlm_lsp.lsp.features.comparison import change_rank
 from rlm_lsp.lsp.features.head_diff import HeadDiff, comparable, is_sure, marks
 from rlm_lsp.settings.model import Settings

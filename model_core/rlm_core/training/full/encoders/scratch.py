@@ -122,7 +122,7 @@ class ScratchEncoder(TextEncoder):
             ModelError: the folder holds no student, or its files do not belong together.
         """
         # Imported here: reading an exported student takes ONNX, which models that are served do without.
-        from rlm_core.training.student.encoder_weights import read_encoder
+        from rlm_core.training.student.export import read_encoder
 
         student = read_encoder(folder)
         shape = {name: getattr(student.config, name) for name in ("width", "layers", "heads", "hidden")}

@@ -1,4 +1,4 @@
-"""How well the growth head answers on unseen problems: ``python -m rlm_core.training.evaluation.growth_report``.
+"""How well the growth head answers on unseen problems: ``python -m tools.experiments.growth_report``.
 
 In: a growth data set and a model. Out: one object per language, basis and metric, for a page of the model card. The
 baseline is a linear SVM on TF-IDF of token 1-2-grams, fitted per language on the same training problems.
@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.metrics import f1_score
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
-
 from rlm_core.files import atomic_write
 from rlm_core.inference import growth
 from rlm_core.training.growth_fit import MISSING, GrowthRows, predictions, read_rows
 from rlm_core.types import GROWTH_CLASSES
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.metrics import f1_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 Numbers = npt.NDArray[np.int64]
 OTHER = GROWTH_CLASSES.index("other")
@@ -52,7 +51,7 @@ To make this page again:
 
 ```sh {{ .not-run reason="clones two repositories" }}
 rlm-lsp data build growth --labels LABELS.jsonl.gz --out growth.parquet
-python -m rlm_core.training.evaluation.growth_report --data growth.parquet --page docs/model-card/growth.md
+python -m tools.experiments.growth_report --data growth.parquet --page docs/model-card/growth.md
 ```
 """
 
