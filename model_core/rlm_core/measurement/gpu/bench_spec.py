@@ -1,4 +1,4 @@
-"""What can be measured in a file, and how to call a kernel or module that has no benchmark.
+"""Find what can be measured in a file, and read how to call a kernel or module that has no benchmark.
 
 Nothing of a file is imported or run: its Triton kernels and their calls, or a module with inputs, are found in the
 text.
