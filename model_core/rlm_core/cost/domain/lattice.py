@@ -24,11 +24,11 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         known = [(share, value) for share, value in branches if value.kind not in ("none", "unknown")]
         if len({value.kind for _, value in known}) != 1 or len(known) == len(values):
             return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
-        branches, first = known, known[0][1]
+        branches, first = known, replace(known[0][1], optional="none" in kinds or known[0][1].optional)
         values = [value for _, value in branches]
     total = sum(share for share, _ in branches) or 1.0
     shares = [share / total for share, _ in branches]
-    constant = first.constant
+    constant = MISSING if first.optional else first.constant
     same = all(value.constant is not MISSING and _equal(value.constant, constant) for value in values)
     return replace(
         first,
@@ -37,6 +37,7 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         size=_mixed_field(shares, [value.size for value in values]),
         bytes=mixed((share, value.bytes) for share, value in zip(shares, values, strict=True)),
         shape=first.shape if all(value.shape == first.shape for value in values) else None,
+        optional=first.optional or any(value.optional for value in values),
     )
 
 

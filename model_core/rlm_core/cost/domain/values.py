@@ -40,6 +40,7 @@ class Value:
     name: dotted name of a module, library function, class, or the type of an object (``threading.Thread``).
     type: of an unknown value, its type where the text shows it: ``int``, ``float``, ``bool``, or a class of the
         program.
+    optional: whether it may be None instead.
     most: of a container that drops items when it has more: how many it keeps (``deque(maxlen=...)``).
     payload: what only the analysis itself reads (the definition of a function of the program).
     """
@@ -57,6 +58,7 @@ class Value:
     step: Quantity = ZERO
     name: str = ""
     type: str = ""
+    optional: bool = False
     most: float | None = None
     payload: Any = field(default=None, compare=False, repr=False)
 

@@ -241,7 +241,7 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
         return literal(holds)
     if isinstance(op, (ast.Is, ast.IsNot)) and "none" in (left.kind, right.kind):
         other = right if left.kind == "none" else left
-        if other.kind not in ("unknown", "none"):
+        if other.kind not in ("unknown", "none") and not other.optional:
             return literal(isinstance(op, ast.IsNot))
     return Value("bool")
 

@@ -123,6 +123,6 @@ def instance_attribute(context: Context, base: Value, name: str) -> Value | None
     if value is None or value.kind in ("none", "unknown"):
         return Value("unknown", name=label, type=value.type) if value is not None and value.type else None
     value = replace(value, bytes=ZERO, payload=None if isinstance(value.payload, (tuple, Entries)) else value.payload)
-    if value.kind in ("list", "dict", "set", "deque"):
+    if value.kind in ("list", "dict", "set", "deque", "object"):
         return replace(value, size=of_size(label) if label else None, constant=MISSING)
     return assumed(label, value)

@@ -23,7 +23,7 @@ _CONTAINERS = {
     "OrderedDict": "dict", "Counter": "dict", "set": "set", "Set": "set", "MutableSet": "set", "AbstractSet": "set",
     "frozenset": "frozenset", "FrozenSet": "frozenset", "tuple": "tuple", "Tuple": "tuple", "deque": "deque",
 }  # fmt: skip
-_WRAPPERS = frozenset({"Optional", "Final", "Annotated", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+_WRAPPERS = frozenset({"Final", "Annotated", "ClassVar", "Required", "NotRequired", "ReadOnly"})
 _OF_HINTS = ("typing.", "typing_extensions.", "collections.abc.", "collections.", "builtins.")
 _MOST_DEPTH = 4
 _PATH = "pathlib.Path"
@@ -52,8 +52,7 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
     if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
         return of_hint(context, parse_expression(hint.value), name, depth + 1)
     if isinstance(hint, ast.BinOp) and isinstance(hint.op, ast.BitOr):
-        sides = [side for side in (hint.left, hint.right) if not _is_none(side)]
-        return of_hint(context, sides[0], name, depth + 1) if len(sides) == 1 else None
+        return _of_union(context, [hint.left, hint.right], name, depth)
     parts: list[ast.expr] = []
     if isinstance(hint, ast.Subscript):
         parts = hint.slice.elts if isinstance(hint.slice, ast.Tuple) else [hint.slice]
@@ -64,9 +63,8 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
     short = next((dotted.removeprefix(prefix) for prefix in _OF_HINTS if dotted.startswith(prefix)), dotted)
     if short in _WRAPPERS:
         return of_hint(context, parts[0], name, depth + 1) if parts else None
-    if short == "Union":
-        sides = [part for part in parts if not _is_none(part)]
-        return of_hint(context, sides[0], name, depth + 1) if len(sides) == 1 else None
+    if short in ("Optional", "Union"):
+        return _of_union(context, [*parts, *([ast.Constant(None)] if short == "Optional" else [])], name, depth)
     kind = _CONTAINERS.get(short)
     if kind == "tuple" and parts and not _is_open_tuple(parts):
         items = tuple(of_hint(context, part, "", depth + 1) or UNKNOWN for part in parts)
@@ -79,6 +77,13 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
     if context.frame.scope.is_class(dotted):
         return Value("unknown", name=name, type=dotted)
     return Value("object", name=dotted) if library.is_type(dotted) else None
+
+
+def _of_union(context: Context, sides: list[ast.expr], name: str, depth: int) -> Value | None:
+    """Return a value of the only type of a union but None."""
+    types = [side for side in sides if not (isinstance(side, ast.Constant) and side.value is None)]
+    value = of_hint(context, types[0], name, depth + 1) if len(types) == 1 else None
+    return replace(value, optional=True) if value is not None and len(types) < len(sides) else value
 
 
 def of_kind(kind: str, name: str) -> Value:
@@ -138,15 +143,23 @@ def typed(
         if parameter.arg in open_names and parameter.annotation is not None:
             value = of_hint(context, parameter.annotation, values[parameter.arg].name)
             if value is not None:
-                values[parameter.arg] = replace(value, payload=values[parameter.arg].payload or value.payload)
+                values[parameter.arg] = _given(values[parameter.arg], value)
                 open_names.discard(parameter.arg)
                 shown[parameter.arg] = ast.unparse(parameter.annotation)
     shown |= {name: kind for name, kind in of_uses(context, node).items() if name in open_names}
     known = {**(others or {}), **shown}
     for name in sorted(open_names & known.keys()):
         value = of_hint(context, parse_expression(known[name]), values[name].name)
-        values[name] = values[name] if value is None else value
+        values[name] = values[name] if value is None else _given(values[name], value)
     return shown
+
+
+def _given(before: Value, typed_value: Value) -> Value:
+    """Return a parameter's value of a type that is shown; it keeps its default."""
+    default = before.payload if isinstance(before.payload, tuple) and before.payload[:1] == ("default",) else None
+    if default is None:
+        return typed_value
+    return replace(typed_value, payload=default, optional=typed_value.optional or default[1] is None)
 
 
 def _is_open(value: Value) -> bool:
@@ -160,10 +173,6 @@ def _item(context: Context, parts: list[ast.expr], place: int, name: str, depth:
 def _is_open_tuple(parts: list[ast.expr]) -> bool:
     """Return whether a tuple has any number of items; ``tuple[int]`` is mostly written for ``tuple[int, ...]``."""
     return len(parts) == 1 or (len(parts) == 2 and isinstance(parts[1], ast.Constant) and parts[1].value is ...)
-
-
-def _is_none(hint: ast.expr) -> bool:
-    return isinstance(hint, ast.Constant) and hint.value is None
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -69,8 +69,8 @@ def rule_for(name: str) -> Rule | None:
 
 
 def is_type(name: str) -> bool:
-    """Return whether objects of this type have methods that the tables list."""
-    return name in _TYPES
+    """Return whether something is known of objects of this type: what their methods cost, or the kinds of results."""
+    return name in _TYPES or result_kinds.is_class(name)
 
 
 def method_rule(kind: str, name: str) -> Rule | None:

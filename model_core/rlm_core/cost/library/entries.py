@@ -9,6 +9,7 @@ and amounts as :mod:`.expressions` reads them. Without a result, its kind is tha
                             takes 0.3 ms of computing time for the network, and 1 µs for others
     serve KIND              waits, and does not end by itself
     unknown                 something of unknown cost runs
+    optional                the result may be None instead
     fold                    where all arguments are known, the function itself computes the result
 
 ``names by module.function`` names a function of this package instead: the rule itself or, with arguments in
@@ -20,13 +21,14 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from rlm_core.types import WaitKind
 
-from ..domain.folding import BINARY, expanded, formatted, formatted_value, operation, replaced, rounded
+from ..domain.folding import BINARY, MISSING, expanded, formatted, formatted_value, operation, replaced, rounded
 from ..domain.quantities import ONE
 from ..domain.values import Call, Value
 from .expressions import Arguments, Compiler, Evaluated
@@ -214,6 +216,8 @@ def _rule(
             effects.append(_allocating(compiler.quantity(rest)))
         elif clause == "unknown":
             effects.append(lambda call: call.call.unknown(ONE))
+        elif clause == "optional":
+            made = _optional(made)
         elif clause == "fold":
             function = _function(statement, key)
         else:
@@ -233,6 +237,10 @@ def _rule(
         return made(given)
 
     return rule
+
+
+def _optional(made: Callable[[Arguments], Value]) -> Callable[[Arguments], Value]:
+    return lambda call: replace(made(call), constant=MISSING, optional=True)
 
 
 def _spending(seconds: Evaluated | float) -> Callable[[Arguments], object]:

@@ -51,6 +51,11 @@ def attribute(base: Value, name: str) -> Value | None:
     return value if value.kind != "unknown" else None
 
 
+def is_class(name: str) -> bool:
+    """Return whether this is the dotted name of a class of the standard library."""
+    return name in _lines()
+
+
 def _value(kind: str, owner: str) -> Value:
     """A value of a kind; its memory is not known, and that of an attribute is held by something else."""
     if kind in (NEW, SELF):

@@ -186,7 +186,7 @@ def compile_pattern(call: Call) -> Value:
 
 
 def _match(size: Quantity) -> Value:
-    return Value("object", name="re.Match", bytes=constant(0.0, 160.0, 160.0))
+    return Value("object", name="re.Match", bytes=constant(0.0, 160.0, 160.0), optional=True)
 
 
 def _words(size: Quantity) -> Value:

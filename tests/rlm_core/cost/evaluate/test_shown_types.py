@@ -153,3 +153,19 @@ def test_a_hint_of_a_result_is_believed_where_the_body_says_nothing() -> None:
 def test_the_result_of_an_unlisted_function_of_the_standard_library_has_a_kind() -> None:
     text = "import tarfile\n\ndef f(path):\n    return tarfile.is_tarfile(path) + 1\n"
     assert facts_of(text).unknown == (("tarfile.is_tarfile()", 1.0),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a: list[int] | None = None):\n    if a is None:\n        return sum(range(10**6))\n",
+        "def f(a: Optional[str]):\n    if a is None:\n        return sum(range(10**6))\n",
+        "def f(a=None):\n    if a is None:\n        return sum(range(10**6))\n    a.append(1)\n",
+        "import re\n\ndef f(a):\n    if re.match('a', a) is None:\n        return sum(range(10**6))\n",
+        "def f():\n    if {'a': 1}.get(input()) is None:\n        return sum(range(10**6))\n",
+        "def f(a):\n    b = [] if a else None\n    if b is None:\n        return sum(range(10**6))\n",
+    ],
+)
+def test_what_may_be_none_decides_no_branch(text: str) -> None:
+    known = facts_of(text).latency.known
+    assert known.least < 1e-3 < known.most
