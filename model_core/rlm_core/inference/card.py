@@ -142,12 +142,16 @@ def checksum(path: Path, limit: int = _MAX_FILE_BYTES) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskCard:
-    """One task of a student: its outcome scale, and intercept and calendar of the n-gram ridge (log10 SI units)."""
+    """One task of a student: its outcome scale, and intercept and calendar of the n-gram ridge (log10 SI units).
+
+    ``deep_weight`` is that of the encoder's evidence in the head; at 0 the task does not need the encoder.
+    """
 
     name: str
     scale: Scale
     intercept: float
     calendar: tuple[float, ...]
+    deep_weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,11 @@ class StudentCard:
         """Name and a short checksum of the weights."""
         return model_id(self.name, self.files)
 
+    @property
+    def encoded(self) -> frozenset[str]:
+        """The kinds of texts that the encoder reads, as ``basis/language``: those of tasks that need it."""
+        return frozenset(entry.name.rpartition("/")[0] for entry in self.tasks if entry.deep_weight > 0)
+
     def write(self, directory: Path, names: Sequence[str]) -> None:
         """Write the card with the checksums of the files called ``names`` next to it."""
         data = {
@@ -191,6 +200,7 @@ class StudentCard:
                     "edges": [round(float(edge), 6) for edge in entry.scale.edges],
                     "intercept": entry.intercept,
                     "calendar": list(entry.calendar),
+                    "deep_weight": entry.deep_weight,
                 }
                 for entry in self.tasks
             ],
@@ -227,7 +237,13 @@ def read_card(directory: Path) -> StudentCard:
         data.name,
         data.sizes,
         [
-            TaskCard(entry.name, Scale(entry.floor, np.asarray(entry.edges)), entry.intercept, entry.calendar)
+            TaskCard(
+                entry.name,
+                Scale(entry.floor, np.asarray(entry.edges)),
+                entry.intercept,
+                entry.calendar,
+                entry.deep_weight,
+            )
             for entry in data.slices
         ],
         Calibration(data.calibration),
@@ -249,6 +265,7 @@ class _SliceFields(msgspec.Struct):
     edges: Annotated[list[_Log], msgspec.Meta(min_length=2, max_length=10_000)]
     intercept: _Log
     calendar: tuple[_Log, ...]
+    deep_weight: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 1.0
 
     def __post_init__(self) -> None:
         if any(left > right for left, right in pairwise(self.edges)) or self.edges[0] == self.edges[-1]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -50,8 +50,9 @@ Entry = tuple[str, str, str]  # text, language, basis
 class Encoding:
     """The cached encoding of a text.
 
-    Vector ``(width,)``, contributions of the n-gram ridge ``(roles, columns)`` (None for a basis without a ridge),
-    syntax counts, what the features of a basis with trees need, number of tokens, whether it was cropped.
+    Vector ``(width,)``, zeros for a text that the encoder does not read; contributions of the n-gram ridge ``(roles,
+    columns)`` (None for a basis without a ridge), syntax counts, what the features of a basis with trees need, number
+    of tokens, whether it was cropped.
     """
 
     vector: npt.NDArray[np.float32]
@@ -73,9 +74,12 @@ class Encodings:
         context: int,
         threads: int = 0,
         forms: Mapping[str, CanonicalForm] | None = None,
+        encoded: Container[str] | None = None,
     ) -> None:
         self._forms = forms or {}  # by ``basis/language``
+        self._encoded = encoded  # likewise; None: the encoder reads all texts
         self._session = open_session(encoder)
+        self._nothing = np.zeros(_width_of(self._session), np.float32)
         self._tokenizer, self._parts, self._context = tokenizer, parts, context
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="rlm-encode")
         self._keys: LRUCache[Key, Key] = LRUCache(_CACHED_TEXTS)  # of texts as they are -> of their canonical form
@@ -147,15 +151,24 @@ class Encodings:
 
     def _encode(self, plain: str, language: str, basis: str) -> Encoding:
         ids = self._tokenizer.encode(plain, language)
-        short, truncated = crop(ids, self._context)
+        vector, truncated = self._nothing, False
+        if self._encoded is None or f"{basis}/{language}" in self._encoded:
+            short, truncated = crop(ids, self._context)
+            vector = encode(self._session, short)
         return Encoding(
-            encode(self._session, short),
+            vector,
             ngram_ridge.contributions(self._parts, basis, language, ids, ngram_ridge.words_of(plain)),
             structure(plain, language),
             describe(plain, basis, language),
             len(ids),
             truncated,
         )
+
+
+def _width_of(session: ort.InferenceSession) -> int:
+    """The width of the encoder's vectors; 0 where its file does not state one."""
+    *_, width = session.get_outputs()[0].shape or [0]
+    return width if isinstance(width, int) else 0
 
 
 def encode(session: ort.InferenceSession, ids: Ids) -> npt.NDArray[np.float32]:

@@ -121,6 +121,7 @@ class OnnxPredictor:
             _context_of(self.card, directory),
             threads,
             self.card.forms,
+            self.card.encoded,
         )
         self._head = QueryHead(directory / HEAD, self.card.tasks, self._forests)
         self._tasks = {entry.name: number for number, entry in enumerate(self.card.tasks)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,17 @@ def test_what_is_written_is_read(directory: Path) -> None:
     np.testing.assert_allclose(entry.scale.edges, np.linspace(-7, 1, 65), atol=1e-6)
     assert card.calibration.to_json() == make_card().calibration.to_json()
     assert sorted(card.files) == sorted(FILES)
+
+
+def test_the_encoder_reads_the_texts_of_tasks_that_need_it(directory: Path) -> None:
+    card = read_card(directory)
+    assert card.encoded == {"call/python"}
+    [entry] = card.tasks
+    memory = replace(entry, name="call/python/memory", deep_weight=0.0)
+    assert replace(card, tasks=[replace(entry, deep_weight=0.0), memory]).encoded == frozenset()
+    assert replace(card, tasks=[entry, memory]).encoded == {"call/python"}
+    replace(card, tasks=[replace(entry, deep_weight=0.25)], files={}).write(directory, FILES)
+    assert read_card(directory).tasks[0].deep_weight == 0.25
 
 
 def test_the_card_is_plain_json(directory: Path) -> None:

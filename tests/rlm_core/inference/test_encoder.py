@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ class CountingSession:
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []
         self._lock = threading.Lock()
+
+    def get_outputs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(shape=[1, 2])]
 
     def run(self, outputs: None, inputs: dict[str, Any]) -> list[npt.NDArray[np.float32]]:
         ids = inputs["ids"]
@@ -67,6 +71,20 @@ def test_a_text_is_encoded_once_alone_and_without_padding(
     assert made.of(entries[:1])[entries[0]] is found[entries[0]]
     lengths = {len(small_tokenizer.encode(canonical(text, "python"), "python")) for text, _, _ in entries}
     assert sorted(session.shapes) == sorted((1, length) for length in lengths)
+
+
+def test_a_text_that_no_task_needs_encoded_is_read_without_the_encoder(
+    made: Encodings, small_tokenizer: Tokenizer, session: CountingSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(made, "_encoded", {"program/python"})
+    long = "\n".join(f"x{number} = {number}" for number in range(10 * CONTEXT))
+    entries = [(long, "python", "call"), (long, "python", "program")]
+    found = made.of(entries)
+    assert not found[entries[0]].vector.any()
+    assert found[entries[1]].vector.any()
+    assert [found[entry].truncated for entry in entries] == [False, True]
+    assert found[entries[0]].tokens == found[entries[1]].tokens == len(small_tokenizer.encode(long, "python"))
+    assert len(session.shapes) == 1
 
 
 def test_comments_and_layout_share_an_encoding(made: Encodings, session: CountingSession) -> None:

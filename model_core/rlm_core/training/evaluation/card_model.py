@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from rlm_core.inference.calibration import COVERAGES, INTERVALS, MIN_GROUPS
 from rlm_core.inference.card import CARD, StudentCard
+from rlm_core.inference.features import answers_alone
 from rlm_core.queries.devices import DEVICES
 from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.datasets.schema import read_tables
@@ -102,9 +103,11 @@ def files(card: StudentCard, directory: Path) -> str:
 
 
 def deep_weights(card: StudentCard) -> str:
-    """The weight of the deep part's evidence by task; empty when the card does not have it."""
-    found = card.trained.get("deep_weights") or {}
-    return table([["task", "weight"], *([name, f"{value:.2f}"] for name, value in found.items())]) if found else ""
+    """The weight of the deep part's evidence by task that the head answers."""
+    headed = [entry for entry in card.tasks if not answers_alone(entry.name)]
+    return (
+        table([["task", "weight"], *([entry.name, f"{entry.deep_weight:.2f}"] for entry in headed)]) if headed else ""
+    )
 
 
 def training_time(card: StudentCard) -> str:

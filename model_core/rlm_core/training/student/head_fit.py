@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from rlm_core.inference.calibration import Calibration, Scale, parents, scores
@@ -31,6 +32,7 @@ from .ngram_ridge_fit import FOLDS, fold_of
 Indices = npt.NDArray[np.int64]
 _BATCH = 1024
 _FEW_FAMILIES = 100
+_LEAST_GAIN = 0.003  # Spearman on held-out groups, for which the encoder reads the texts of a task
 _WEIGHT_SPREAD = 0.1
 
 
@@ -167,6 +169,51 @@ def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], con
     with torch.no_grad():
         head.weight.clamp_(min=0)
         return float(loss_now())
+
+
+def drop_encoder(
+    features: Features, head: Head, corpus: Corpus, scales: list[Scale], val: npt.NDArray[np.int64]
+) -> dict[str, float]:
+    """Set the weight of the deep part to 0 in tasks that it ranks hardly better; the gains in Spearman by task.
+
+    A task without it needs no pass of the encoder, which is most of the time of a prediction.
+    """
+    whole = log_medians(features, head, corpus, scales)
+    kept = head.weight.detach().clone()
+    with torch.no_grad():
+        head.weight.zero_()
+    alone = log_medians(features, head, corpus, scales)
+    gains: dict[str, float] = {}
+    for number, name in enumerate(corpus.tasks):
+        rows = val[corpus.rows.task[val] == number]
+        if answers_alone(name) or not len(rows):
+            continue
+        values = corpus.rows.value[rows]
+        gains[name] = float(np.nan_to_num(spearmanr(whole[rows], values)[0] - spearmanr(alone[rows], values)[0]))
+    # Tasks share the encodings of their texts: one that gains keeps them for all of its kind of text.
+    kinds = {name.rpartition("/")[0] for name, gain in gains.items() if gain >= _LEAST_GAIN}
+    with torch.no_grad():
+        for number, name in enumerate(corpus.tasks):
+            if name not in gains or name.rpartition("/")[0] in kinds:
+                head.weight[number] = kept[number]
+    return gains
+
+
+def as_dropped(head: Head, other: Head) -> Head:
+    """A head that does without the encoder where another one does."""
+    with torch.no_grad():
+        head.weight.mul_(other.weight > 0)
+    return head
+
+
+def needed(head: Head, tasks: Tensor, evidence: Tensor) -> Tensor:
+    """The deep part's evidence, ``(rows, outcomes)``; none in tasks that do without the encoder."""
+    return evidence * (head.weight[tasks] > 0)[:, None]
+
+
+def deep_weight_of(name: str, weight: float) -> float:
+    """The weight of the encoder's evidence in a task; forests that answer alone need it to know what is unlike."""
+    return 1.0 if answers_alone(name) else weight
 
 
 def probabilities(

@@ -46,7 +46,7 @@ from .config import FORMS, TrainConfig, load_config
 from .cost_ratio_fit import fit_cost_ratios
 from .encoder_fit import Bank, EncoderTrainer
 from .export import WEIGHTS, Start, export_encoder
-from .head_fit import Features, calibrate, fit_head, log_medians
+from .head_fit import Features, as_dropped, calibrate, deep_weight_of, drop_encoder, fit_head, log_medians
 from .network import Head, Student
 from .ngram_ridge_fit import LinearTerms, fit_ngram_ridge
 from .pretrain import Texts, pretrain, pretraining_texts, standardised, synthetic_targets
@@ -89,24 +89,30 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
     fresh = fit_head(features, train_rows, val_rows, student.config, config)
     say(f"validation loss: deep part alone {deep_alone:.4f}, whole {joint[1]:.4f}, with a new deep head {fresh[1]:.4f}")
     head, reached = min(joint, fresh, key=lambda pair: pair[1])
+    gains = drop_encoder(features, head, corpus, run.scales, val_rows)
+    say(f"gains of the encoder: {', '.join(f'{name} {gain:.3f}' for name, gain in gains.items())}")
     weights = ", ".join(f"{name} {value:.2f}" for name, value in zip(corpus.tasks, head.weight.tolist(), strict=True))
     say(f"weights of the deep part: {weights}")
     say("calibrating on families left out in turn")
 
     def head_of(train: npt.NDArray[np.int64], val: npt.NDArray[np.int64]) -> Head:
-        return fit_head(features, train, val, student.config, config)[0]
+        return as_dropped(fit_head(features, train, val, student.config, config)[0], head)
 
     calibration = calibrate(features, corpus, head, run.scales, head_of)
     changes = fit_cost_ratios(corpus, log_medians(features, head, corpus, run.scales), run.change_roles, edits)
     student.head = head
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in student.state_dict().items()}
     save_file(tensors, out / WEIGHTS)
-    parts = texts_by_prefix(corpus, bank.vectors.numpy())
-    fit_novelty_detector(parts["train"], parts["cal"]).save(out / DISTANCE)
     slices = []
-    for name, scale in zip(corpus.tasks, run.scales, strict=True):
+    for name, scale, weight in zip(corpus.tasks, run.scales, head.weight.tolist(), strict=True):
         terms = run.terms.get(name, LinearTerms(0.0, []))
-        slices.append(TaskCard(name, scale, terms.intercept, tuple(terms.calendar)))
+        slices.append(TaskCard(name, scale, terms.intercept, tuple(terms.calendar), deep_weight_of(name, weight)))
+    read = {entry.name.rpartition("/")[0] for entry in slices if entry.deep_weight > 0}
+    parts = {
+        split: {name: vectors for name, vectors in found.items() if name.partition("@")[0] in read}
+        for split, found in texts_by_prefix(corpus, bank.vectors.numpy()).items()
+    }
+    fit_novelty_detector(parts["train"], parts["cal"]).save(out / DISTANCE)
     trained = {
         "rows": int((rows.split == "train").sum()),
         "texts": len(run.trainer.sampler.texts),
@@ -114,7 +120,6 @@ def finish(run: Trained, edits: Iterable[Edit], out: Path) -> None:
         "epochs": config.epochs,
         **({"pretraining_tokens": run.settings.pretrain.tokens} if run.start is None else {"start": run.start}),
         "validation_loss": round(reached, 4),
-        "deep_weights": {name: round(value, 3) for name, value in zip(corpus.tasks, head.weight.tolist(), strict=True)},
         # The stage that writes the card is not in it yet.
         "seconds": {**run.seconds, HEAD_STAGE: round(time.monotonic() - began, 1)},
     }

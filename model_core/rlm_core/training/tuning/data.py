@@ -29,7 +29,7 @@ from rlm_core.training.corpus import Corpus, floor_of, load_corpus
 from rlm_core.training.student.batches import HeadInputs, head_inputs
 from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.forest_fit import Matrix
-from rlm_core.training.student.head_fit import Features
+from rlm_core.training.student.head_fit import Features, needed
 from rlm_core.training.student.ngram_ridge_fit import BASES, contributions
 from rlm_core.training.student.train import encode_all
 from rlm_core.training.student.trees_fit import feature_matrix
@@ -281,4 +281,4 @@ def _evidence(student: LoadedStudent, features: Features, count: int) -> Tensor:
             for rows in torch.arange(count).split(_BATCH)
         ]
     # Out of inference mode, so that weights which multiply it can be trained.
-    return torch.cat(parts).clone()
+    return needed(head, features.inputs.task, torch.cat(parts).clone())

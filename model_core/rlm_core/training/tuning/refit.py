@@ -36,7 +36,7 @@ from rlm_core.training.package_graph import PackageGraph, is_graph, read_graph
 from rlm_core.training.student.batches import head_inputs
 from rlm_core.training.student.config import FORMS, TrainConfig
 from rlm_core.training.student.cost_ratio_fit import fit_cost_ratios
-from rlm_core.training.student.head_fit import Features, calibrate, log_medians
+from rlm_core.training.student.head_fit import Features, calibrate, log_medians, needed
 from rlm_core.training.student.network import Head
 from rlm_core.training.student.ngram_ridge_fit import BASES, NgramRidgeFit, fit_ngram_ridge
 from rlm_core.training.student.train import fit_scales, texts_by_prefix
@@ -223,7 +223,7 @@ def _evidence(head: Head, features: Features) -> torch.Tensor:
             features.deep(head.deep, rows) - features.base(head.prior, rows)
             for rows in torch.arange(len(features.inputs.text)).split(_BATCH)
         ]
-    return torch.cat(parts)
+        return needed(head, features.inputs.task, torch.cat(parts))
 
 
 def _fit_head(head: Head, features: Features, evidence: torch.Tensor, train: Indices, val: Indices) -> Head:
@@ -254,10 +254,6 @@ def _trained(student: LoadedStudent, head: Head, data: Sequence[Path], corpus: C
         "families": len(np.unique(corpus.rows.family[train])),
         "slices": list(corpus.tasks),
     }
-    found = head.weight.tolist()
-    headed = [name for name in corpus.tasks if not answers_alone(name)]
-    weights = {name: round(found[student.tasks.index(name)], 3) for name in headed}
-    trained["deep_weights"] = {**trained.get("deep_weights", {}), **weights}
     trained["refitted"] = [*trained.get("refitted", []), refit_entry]
     return trained
 

@@ -36,6 +36,7 @@ from rlm_core.inference.work_mixture import WorkMixture
 from rlm_core.queries.query_vector import query_vector
 from rlm_core.source.canonical import CanonicalForm
 from rlm_core.training.student.export import WEIGHTS, export, export_head
+from rlm_core.training.student.head_fit import deep_weight_of
 from rlm_core.training.student.network import Head, StudentConfig
 
 
@@ -225,11 +226,19 @@ class EditableModel:
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
         ngram_ridge.save(self.parts, partial / NGRAM_RIDGE)
         trees.save(self.forests, all_feature_names(), partial / TREES)
-        self.familiarity.save(partial / DISTANCE)
+        weights = self.head.weight.tolist()
+        tasks = [
+            replace(entry, deep_weight=deep_weight_of(entry.name, weights[number])) if number < len(weights) else entry
+            for number, entry in enumerate(self.tasks)
+        ]
+        read = {entry.name.rpartition("/")[0] for entry in tasks if entry.deep_weight > 0}
+        # What the encoder does not read has no place in its space.
+        regions = {name: region for name, region in self.familiarity.regions.items() if name.partition("@")[0] in read}
+        NoveltyDetector(regions).save(partial / DISTANCE)
         tuned = replace(
             card,
             name=name,
-            tasks=self.tasks,
+            tasks=tasks,
             calibration=Calibration.from_json(self.levels),
             residuals=self._kept_residuals(),
             changes=self.changes,

@@ -54,7 +54,11 @@ def test_training_writes_weights_a_tokenizer_the_wide_part_and_a_card(trained: T
     assert card.trained["rows"] == 46 + 40
     assert card.trained["epochs"] == 1
     assert card.trained["pretraining_tokens"] == 4000
-    assert card.trained["deep_weights"].keys() == {entry.name for entry in card.tasks}
+    # Kernels are predicted by their forest, which asks the encoder only what is unlike its training texts.
+    assert [entry.deep_weight for entry in card.tasks if entry.name.startswith("kernel/")] == [1.0]
+    assert {
+        prefix.partition("@")[0] for prefix in NoveltyDetector.load(trained.directory / DISTANCE).regions
+    } == card.encoded
     assert {"pretraining", "n-gram ridge and trees", "encoder"} <= card.trained["seconds"].keys()
 
 
