@@ -18,7 +18,15 @@ from rlm_core.training.student import head_fit
 from rlm_core.training.student.batches import head_inputs, pool_callees
 from rlm_core.training.student.config import EncoderFitConfig
 from rlm_core.training.student.encoder_fit import Bank, loss_of
-from rlm_core.training.student.head_fit import Features, calibrate, fit_head, probabilities
+from rlm_core.training.student.head_fit import (
+    Features,
+    as_dropped,
+    calibrate,
+    drop_encoder,
+    fit_head,
+    needed,
+    probabilities,
+)
 from rlm_core.training.student.network import Deep, Head, StudentConfig
 
 SIZES = StudentConfig(vocabulary=64, width=16, layers=1, heads=2, hidden=24, context=32, head_hidden=16, slices=4)
@@ -86,6 +94,42 @@ def test_encodings_that_say_nothing_do_little_harm(features: Features, corpus: C
     with torch.no_grad():
         blind.weight.zero_()
     assert loss(features, fitted, test) < loss(features, blind, test) + 0.3
+
+
+def test_a_task_keeps_the_encoder_only_where_it_ranks_better(
+    features: Features, corpus: Corpus, scales: list[Scale], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, val = rows_of(corpus, "train"), rows_of(corpus, "val")
+    fitted, _ = fit_head(features, train, val, SIZES, CONFIG)
+
+    def after(gain: float) -> tuple[Head, dict[str, float]]:
+        monkeypatch.setattr(head_fit, "_LEAST_GAIN", gain)
+        head = copy.deepcopy(fitted)
+        return head, drop_encoder(features, head, corpus, scales, val)
+
+    kept, gains = after(-2.0)
+    assert torch.equal(kept.weight, fitted.weight)
+    dropped, same = after(2.0)
+    assert same == gains
+    numbers = {name: number for number, name in enumerate(corpus.tasks)}
+    assert all(dropped.weight[numbers[name]] == 0 for name in gains)
+    # A task that gains keeps the encoder for the other metric of its texts as well.
+    least = sorted(gains.values())[len(gains) // 2]
+    partly, _ = after(least)
+    read = {name.rpartition("/")[0] for name in gains if partly.weight[numbers[name]] > 0}
+    assert read == {name.rpartition("/")[0] for name, gain in gains.items() if gain >= least}
+
+
+def test_evidence_that_a_task_does_without_is_none(features: Features, corpus: Corpus) -> None:
+    head = Head(SIZES)
+    with torch.no_grad():
+        head.weight[:] = torch.tensor([0.0, 0.5, 0.0, 0.5])
+    tasks = torch.tensor([0, 1, 2, 3])
+    assert needed(head, tasks, torch.ones(4, 3)).tolist() == [[0.0] * 3, [1.0] * 3, [0.0] * 3, [1.0] * 3]
+    other = copy.deepcopy(head)
+    with torch.no_grad():
+        other.weight[:] = 1.0
+    assert as_dropped(other, head).weight.tolist() == [0.0, 1.0, 0.0, 1.0]
 
 
 def test_a_deep_part_that_is_given_is_kept(features: Features, corpus: Corpus) -> None:
