@@ -168,7 +168,10 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     unknown = {
         name: _stated(times.evaluate(lambda name: TYPICAL_SIZE)[1]) for name, times in sorted(meter.unknown.items())
     }
-    missing = sum(times for name, times in unknown.items() if name.endswith("()"))
+    missing, opaque = (
+        _stated(sum(times for name, times in unknown.items() if name.endswith("()") is is_call))
+        for is_call in (True, False)
+    )
     waits = [_wait(wait) for wait in meter.waits]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
@@ -178,7 +181,7 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         endless=meter.endless[0] if meter.endless is not None and meter.endless[1] > 0.2 else None,
         unknown_calls=missing,
         unknown_sizes=len(sizes),
-        opaque=sum(unknown.values()) - missing,
+        opaque=opaque,
         unknown=tuple(sorted(unknown.items(), key=lambda entry: -entry[1])[:_MOST_UNKNOWN]),
         nodes=nodes,
     )

@@ -246,7 +246,7 @@ def features(
         work - median,
         math.log1p(min(max(facts.unknown_calls, 0.0), 1e6)),
         min(facts.unknown_sizes, 6),
-        math.log1p(facts.opaque),
+        math.log1p(min(max(facts.opaque, 0.0), 1e6)),
         math.log10(facts.nodes + 1),
         *(entry for group in (of_file, of_class) for entry in (group.mean, math.log1p(group.count), group.spread)),
         similar.residual,

@@ -105,7 +105,7 @@ def features(facts: WorkFacts, metric: str, logs: Array) -> Array:
             math.log10(min(max(count, 1.0), 1e12)),
             math.log10(min(max(other.typical, 1e-9), 1e12)),
             float(any(wait.seconds is None for wait in facts.waits)),
-            math.log1p(facts.opaque),
+            math.log1p(min(max(facts.opaque, 0.0), 1e6)),
             float(not facts.opaque),
         ]
     )

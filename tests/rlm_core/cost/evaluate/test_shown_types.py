@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from rlm_core.cost.analysis import work_facts
 from rlm_core.queries.analysis import Analyser
@@ -169,3 +171,9 @@ def test_the_result_of_an_unlisted_function_of_the_standard_library_has_a_kind()
 def test_what_may_be_none_decides_no_branch(text: str) -> None:
     known = facts_of(text).latency.known
     assert known.least < 1e-3 < known.most
+
+
+def test_operations_without_end_are_counted_by_a_finite_number() -> None:
+    facts = facts_of("import itertools\n\ndef f(a):\n    for _ in itertools.count():\n        a.b + a.c\n")
+    assert math.isfinite(facts.opaque)
+    assert facts.opaque > 1e6
