@@ -32,10 +32,10 @@ def analyse(text: str, *arguments: Any) -> Any:
     return _analyse(text, *arguments)
 
 
-def work_facts(text: str, *arguments: Any) -> Any:
+def work_facts(text: str, *arguments: Any, **more: Any) -> Any:
     if "def no_facts" in text:
         _recurse(text)
-    return _work_facts(text, *arguments)
+    return _work_facts(text, *arguments, **more)
 
 
 def predict(
