@@ -58,6 +58,8 @@ FLOOR_SHARE = 0.5
 _REUSED_BYTES = 4096.0
 _GRID = 384
 _MORE = 1 + 1e-6
+# From this change of the work on, in log10, operations on unknown types do not turn it round.
+_CLEAR = math.log10(2)
 # Bands of texts that fix their cost, and of all others with facts: the names of their calibration start so.
 FIXED, FACTS = "fixed", "facts"
 _DEFINITION = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
@@ -357,21 +359,25 @@ def is_decided(before: WorkFacts | None, after: WorkFacts | None, metric: str) -
     """Return whether the known parts of two texts say which costs more.
 
     Parts of unknown cost that both share cancel. Those of one text alone can only make it cost more: they decide
-    nothing where the other text has such parts too, or more known work.
+    nothing where the other text has such parts too, or more known work. Operations on unknown types are mostly cheap:
+    they only count where the known work is about the same.
     """
     if before is None or after is None:
         return True
     first, second = dict(before.unknown), dict(after.unknown)
-    removed = any(times > second.get(name, 0.0) * _MORE for name, times in first.items())
-    added = any(times > first.get(name, 0.0) * _MORE for name, times in second.items())
+    removed = {name for name, times in first.items() if times > second.get(name, 0.0) * _MORE}
+    added = {name for name, times in second.items() if times > first.get(name, 0.0) * _MORE}
+    moved = work_moved(before, after, metric)
+    if abs(moved) >= _CLEAR:
+        removed, added = ({name for name in names if name.endswith("()")} for names in (removed, added))
     moved = _known_work(after, metric) - _known_work(before, metric)
     return not (removed and added) and (not added or moved >= 0) and (not removed or moved <= 0)
 
 
 def _known_work(facts: WorkFacts, metric: str) -> float:
-    """Seconds or bytes of a text at typical sizes without its unknown calls."""
+    """Seconds or bytes of a text at large sizes without its unknown calls."""
     guessed = facts.unknown_calls * TYPICAL_CALL_SECONDS if metric == "latency" else 0.0
-    return facts.of(metric).typical - guessed
+    return facts.of(metric).large - guessed
 
 
 def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:
