@@ -14,12 +14,13 @@ from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, Wo
 
 from . import library
 from .bounds.argument_transitions import SYMBOL
+from .domain.constructors import FileReadings
 from .domain.context import Context, TooComplex
 from .domain.dispatch import execute
 from .domain.frames import Frame
 from .domain.meter import Meter, PendingCause, PendingWait
 from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree
-from .domain.syntax import parse
+from .domain.syntax import parse, walk
 from .domain.values import Value
 from .evaluate.function_bodies import bind_defaults, read_function
 from .evaluate.parameters import assumed
@@ -60,6 +61,7 @@ def analyse(
     *,
     budget: int = BUDGET,
     types: Mapping[str, str] | None = None,
+    readings: FileReadings | None = None,
 ) -> Analysis | None:
     """The facts of a unit and what they depend on.
 
@@ -69,8 +71,9 @@ def analyse(
         qualname: the unit's qualified name; ``self`` is an instance of the class in it.
         budget: how many syntax nodes the analysis may read.
         types: types of the parameters, as hints, where the text does not show them.
+        readings: what the units of a file have in common, whose trace ``scope`` belongs to.
     """
-    context = Context(Frame(scope or Texts()), budget, types=dict(types or {}))
+    context = Context(Frame(scope or Texts()), budget, types=dict(types or {}), readings=readings)
     try:
         meter = cost_of(context, text, qualname)
     except (TooComplex, RecursionError):
@@ -144,7 +147,7 @@ def _solution(context: Context, node: ast.ClassDef) -> None:
     called = {
         inner.attr
         for method in methods
-        for inner in ast.walk(method)
+        for inner in walk(method)
         if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.value.id == "self"
     }
     outer = context.frame

@@ -1,18 +1,21 @@
 """Scopes: the meaning of names outside a unit, from the imports, constants and functions of its file and package.
 
 Input: the index of the unit's module and the call graph over its package. The analysis looks names up here that the
-unit does not bind.
+unit does not bind; a :class:`Trace` notes the answers, on which its facts depend.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import Call, ModuleIndex
 
 _MOST_HOPS = 4
+_T = TypeVar("_T")
+Question = tuple[str, str, tuple[str, ...]]  # module, what is asked, and the arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +143,89 @@ class ModuleScope:
     def class_text(self, name: str) -> str | None:
         """The text of a class of the file without its methods."""
         return self.index.classes.get(name)
+
+
+@dataclass(slots=True)
+class Trace:
+    """The questions that the analysis of a unit asks about names, and the answers.
+
+    Units of one version of a file share it, one after another: a question has one answer for all of them.
+    """
+
+    check: Callable[[], None] = lambda: None
+    answers: dict[Question, str] = field(default_factory=dict)
+    _scopes: dict[int, TracedScope] = field(default_factory=dict)
+    _known: dict[Question, tuple[object, str]] = field(default_factory=dict)
+
+    def start(self, check: Callable[[], None] = lambda: None) -> None:
+        """Begin with a unit; ``check`` is called before each question, and may raise to give the analysis up."""
+        self.check, self.answers = check, {}
+
+    def of(self, scope: ModuleScope) -> TracedScope:
+        """Return the scope of a file, whose answers are noted."""
+        return self._scopes.setdefault(id(scope.index), TracedScope(scope, self))
+
+    def noted(self, question: Question, ask: Callable[[], _T]) -> _T:
+        """Return the answer to a question, which is asked once, and note it."""
+        self.check()
+        known = self._known.get(question)
+        if known is None:
+            answer = ask()
+            known = self._known[question] = answer, text_of(answer)
+        self.answers[question] = known[1]
+        return cast(_T, known[0])
+
+
+@dataclass(frozen=True, slots=True)
+class TracedScope:
+    """A scope that notes its answers."""
+
+    scope: ModuleScope
+    trace: Trace
+
+    def home(self) -> object:
+        """The index of the file."""
+        return self.scope.home()
+
+    def imported(self, name: str) -> str | None:
+        """See :meth:`ModuleScope.imported`."""
+        return self.trace.noted(self._question("imported", name), lambda: self.scope.imported(name))
+
+    def constant(self, name: str) -> str | None:
+        """See :meth:`ModuleScope.constant`."""
+        return self.trace.noted(self._question("constant", name), lambda: self.scope.constant(name))
+
+    def function(self, name: str, owner: str | None = None, caller: str = "") -> Definition | None:
+        """See :meth:`ModuleScope.function`."""
+        # The owner may be missing, which is not the same as an empty one.
+        arguments = (name, caller) if owner is None else (name, caller, owner)
+        return self.trace.noted(
+            self._question("function", *arguments), lambda: self._traced(self.scope.function(name, owner, caller))
+        )
+
+    def is_class(self, name: str) -> bool:
+        """See :meth:`ModuleScope.is_class`."""
+        return self.trace.noted(self._question("is_class", name), lambda: self.scope.is_class(name))
+
+    def class_text(self, name: str) -> str | None:
+        """See :meth:`ModuleScope.class_text`."""
+        return self.trace.noted(self._question("class_text", name), lambda: self.scope.class_text(name))
+
+    def _question(self, kind: str, *arguments: str) -> Question:
+        return self.scope.index.dotted, kind, arguments
+
+    def _traced(self, definition: Definition | None) -> Definition | None:
+        if definition is None:
+            return None
+        scope = definition.scope
+        assert isinstance(scope, ModuleScope), "a scope of a file leads to scopes of files"
+        return Definition(definition.qualname, definition.text, self.trace.of(scope), definition.is_method)
+
+
+def text_of(answer: object) -> str:
+    """Return an answer as text; of a function, the place and the text that it leads to."""
+    if isinstance(answer, Definition):
+        scope = answer.scope.scope if isinstance(answer.scope, TracedScope) else answer.scope
+        assert isinstance(scope, ModuleScope), "a scope of a file leads to scopes of files"
+        answer = scope.index.dotted, answer.qualname, answer.is_method, answer.text
+    return repr(answer)

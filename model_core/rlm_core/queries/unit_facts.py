@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from rlm_core.cost.analysis import Analysis, analyse
-from rlm_core.cost.scope import ModuleScope
+from rlm_core.cost.domain.constructors import FileReadings
+from rlm_core.cost.scope import ModuleScope, Trace, TracedScope
 from rlm_core.cost.structure.facts import outline_facts
 from rlm_core.types import Unit, WorkFacts
 
 from .entry_store import default_folder
-from .facts_cache import Entry, FactsCache, Trace, TracedScope, still_holds
+from .facts_cache import Entry, FactsCache, digest, still_holds
 
 _ANALYSED_UNITS = 2_048  # more than the units of a file of 30,000 lines
 
@@ -35,9 +36,11 @@ class UnitFacts:
     def __init__(self) -> None:
         self._known: LRUCache[Hashable, UnitWork | None] = LRUCache(_ANALYSED_UNITS)
         self._disk = FactsCache(default_folder())
+        self._file: tuple[ModuleScope, FileReadings] | None = None  # whose units are being analysed
 
     def save(self) -> None:
-        """Keep what is new for other processes."""
+        """Keep what is new for other processes, and of the file whose units were analysed only their facts."""
+        self._file = None
         self._disk.save()
 
     def of_python(
@@ -62,8 +65,13 @@ class UnitFacts:
             current = tuple(function for function in functions if function is not None)
             if len(current) == len(functions):
                 return UnitWork(entry.facts, current) if entry.facts is not None else None
-        trace = Trace(check)
-        analysis = analyse(unit.text, trace.of(scope), unit.qualname if unit.kind == "function" else "")
+        if self._file is None or self._file[0] is not scope:
+            self._file = scope, FileReadings(Trace())
+        readings = self._file[1]
+        trace = readings.trace
+        trace.start(check)
+        qualname = unit.qualname if unit.kind == "function" else ""
+        analysis = analyse(unit.text, trace.of(scope), qualname, readings=readings)
         if analysis is not None:
             work: UnitWork | None = UnitWork(analysis.facts, _dependencies(analysis))
         else:
@@ -71,7 +79,7 @@ class UnitFacts:
             work = UnitWork(facts) if facts is not None else None
         dependencies = [(dotted, qualname) for dotted, qualname, _ in work.dependencies] if work is not None else []
         facts = work.facts if work is not None else None
-        self._disk.put(Entry(facts, tuple(trace.answers), trace.digest(), tuple(dependencies)), *key)
+        self._disk.put(Entry(facts, tuple(trace.answers), digest(trace.answers.values()), tuple(dependencies)), *key)
         return work
 
     def of_outline(self, text: str, language: str) -> WorkFacts | None:

@@ -62,7 +62,7 @@ def analysed(package: Path, name: str = "caller") -> list[AnalysedUnit]:
 
 
 def without_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("facts that are known are not found again")
 
     monkeypatch.setattr(unit_facts, "analyse", refuse)

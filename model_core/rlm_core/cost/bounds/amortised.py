@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.quantities import Quantity, constant
-from ..domain.syntax import BlockSyntax, LoopNode, own_update, read_update
+from ..domain.syntax import BlockSyntax, LoopNode, own_update, read_update, walk
 from ..domain.values import UNKNOWN, number_of
 from .exits import comparison
 from .iterations import conditions, sides
@@ -36,7 +36,7 @@ class Amortised:
 
 def amortised_trips(inner: ast.While, outer: LoopNode) -> Amortised | None:
     """Return what bounds all runs of ``inner`` in ``outer`` together; None where nothing does."""
-    names = {part.id for part in ast.walk(inner.test) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(inner.test) if isinstance(part, ast.Name)}
     around = list(_around(inner, outer))
     block = BlockSyntax(inner.body)
     for container in map(_taken_from, inner.body):
@@ -69,7 +69,7 @@ def _around(inner: ast.While, outer: LoopNode) -> Iterator[ast.AST]:
 
 def _taken_from(statement: ast.stmt) -> str:
     """The name of the container that a statement takes an item from, else an empty one."""
-    for node in () if isinstance(statement, _COMPOUND) else ast.walk(statement):
+    for node in () if isinstance(statement, _COMPOUND) else walk(statement):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)) if attribute in _TAKING:
                 return name
@@ -96,7 +96,7 @@ def _added(nodes: Iterable[ast.AST], container: str) -> int:
             case ast.Name(id=name, ctx=ast.Store()) | ast.AugAssign(target=ast.Name(id=name)) if name == container:
                 return 0
             case ast.For() | ast.AsyncFor() | ast.While() if _added(
-                (part for statement in node.body for part in ast.walk(statement)), container
+                (part for statement in node.body for part in walk(statement)), container
             ):
                 return 0
             case _:
@@ -107,9 +107,7 @@ def _added(nodes: Iterable[ast.AST], container: str) -> int:
 def _indices(inner: ast.While) -> set[str]:
     """Names that stand for a place in a sequence."""
     return {
-        node.slice.id
-        for node in ast.walk(inner)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
+        node.slice.id for node in walk(inner) if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
     }
 
 

@@ -10,7 +10,7 @@ from ..domain.dispatch import peek
 from ..domain.frames import Loop, LoopVariable
 from ..domain.meter import ALWAYS
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, mixed
-from ..domain.syntax import BlockSyntax, LoopNode, leaving, own_update
+from ..domain.syntax import BlockSyntax, LoopNode, leaving, own_update, walk
 from ..domain.values import number_of
 from .counters import FLIPPED, NEGATED, NEVER, Counter, first_square
 
@@ -166,7 +166,7 @@ def is_unchanged(context: Context, node: LoopNode, expression: ast.expr, but: st
     """Return whether a loop does not change what an expression reads."""
     assigned = context.block(node).assigned
     return not any(
-        isinstance(inner, ast.Name) and inner.id in assigned and inner.id != but for inner in ast.walk(expression)
+        isinstance(inner, ast.Name) and inner.id in assigned and inner.id != but for inner in walk(expression)
     )
 
 
@@ -209,7 +209,7 @@ def comparison(test: ast.expr) -> ast.Compare | None:
 
 def names_in(node: ast.expr) -> dict[str, None]:
     """Return the names in an expression, each once, in order."""
-    return {inner.id: None for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return {inner.id: None for inner in walk(node) if isinstance(inner, ast.Name)}
 
 
 def _combined(counter: Sequence[Counter], bounds: Range) -> list[tuple[Counter, float]]:

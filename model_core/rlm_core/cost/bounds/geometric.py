@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from ..domain.syntax import walk
+
 _MOST_STEPS = 3
 Scaling = Literal["grows", "shrinks"]
 
@@ -22,7 +24,7 @@ def _assigned(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr]]:
     """Return what each name is assigned, wherever in the statements."""
     given: dict[str, list[ast.expr]] = {}
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 left = ast.Name(node.target.id, ast.Load())
                 given.setdefault(node.target.id, []).append(ast.BinOp(left, node.op, node.value))
@@ -104,7 +106,7 @@ class Doubled(ast.expr):
 
 def factor_of(node: ast.stmt, name: str) -> ast.expr | None:
     """The factor by which a loop multiplies a name in each iteration."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
             if isinstance(inner.op, (ast.Mult, ast.Pow)):
                 return inner.value
@@ -125,11 +127,7 @@ def factor_of(node: ast.stmt, name: str) -> ast.expr | None:
                 # `a, b = b, a + b`: Fibonacci numbers grow by .69 bits.
                 sums = [part for part in value.elts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)]
                 held = {part.id for part in target.elts if isinstance(part, ast.Name)}
-                if (
-                    name in held
-                    and len(sums) == 1
-                    and {n.id for n in ast.walk(sums[0]) if isinstance(n, ast.Name)} == held
-                ):
+                if name in held and len(sums) == 1 and {n.id for n in walk(sums[0]) if isinstance(n, ast.Name)} == held:
                     doubled = Doubled()
                     doubled.bits = 0.694
                     return doubled

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.quantities import ONE, ZERO, Quantity, Range, ceiling, constant, mixed
-from ..domain.syntax import SHRINKING, leaving
+from ..domain.syntax import SHRINKING, leaving, walk
 from ..domain.values import UNKNOWN, number_of
 from .counters import NEGATED, NEVER, Counter
 from .exits import comparison, counter_of, first_iteration, is_unchanged, names_in, squared
@@ -139,10 +139,10 @@ def _drained(context: Context, node: ast.While, name: str) -> Quantity | None:
     value = context.frame.lookup(name)
     if value is None or value.size is None or not value.size.terms:
         return None
-    uses = sum(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+    uses = sum(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node))
     methods = [
         inner.func.attr
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
         and isinstance(inner.func.value, ast.Name)
@@ -202,7 +202,7 @@ def _filled_up(context: Context, node: ast.While, left: ast.expr, right: ast.exp
         and inner.func.attr in ("append", "add", "appendleft", "pop", "popleft")
         and isinstance(inner.func.value, ast.Name)
         and inner.func.value.id == container.id
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
     bound, value = number_of(peek(context, right)), context.frame.lookup(container.id)
     if not appends or bound is None or value is None or value.size is None:

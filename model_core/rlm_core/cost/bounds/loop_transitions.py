@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import lru_cache
 
 from ..domain import object_sizes
 from ..domain.lattice import joined
 from ..domain.quantities import Quantity, constant, exponential, product
+from ..domain.records import replace
+from ..domain.syntax import walk
 from ..domain.values import Value
 
+_OF_ITEMS = frozenset({"append", "add", "appendleft", "get", "setdefault"})
 _MULTIPLIED = frozenset({"list", "tuple", "str"})
 _LEAST_FACTOR, _SAME_FACTOR = 1.5, 0.1
 _USUAL = 10.0  # of a size that is not known
@@ -72,22 +75,23 @@ def moved_by(old: Quantity | None, step: Quantity | None, times: Quantity) -> Qu
 
 def uses(node: ast.stmt, names: set[str]) -> bool:
     """Return whether a loop uses these names in a way that their size may matter."""
-    growing = {
-        inner.func.value
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("append", "add", "appendleft", "get", "setdefault")
-        and isinstance(inner.func.value, ast.Name)
-    }
-    indexed = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Subscript)}
-    return any(
-        isinstance(inner, ast.Name)
-        and isinstance(inner.ctx, ast.Load)
-        and inner.id in names
-        and inner not in growing
-        and inner not in indexed
-        for inner in ast.walk(node)
+    return not _sized_names(node).isdisjoint(names)
+
+
+@lru_cache(maxsize=128)
+def _sized_names(node: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement reads, but to add an item to them or to look one up."""
+    nodes = walk(node)
+    left_out: set[ast.expr] = set()
+    for inner in nodes:
+        if isinstance(inner, ast.Subscript):
+            left_out.add(inner.value)
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _OF_ITEMS:
+            left_out.add(inner.func.value)
+    return frozenset(
+        inner.id
+        for inner in nodes
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner not in left_out
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ..domain.combinatorics import ways_to_choose
 from ..domain.frames import Recursive
 from ..domain.quantities import ONE, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
+from ..domain.records import replace
 from .argument_transitions import (
     Move,
     falls,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
+from ..domain.records import replace
 from ..domain.syntax import Function
 from .recursion_syntax import calls_itself
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ..domain.quantities import product
-from ..domain.syntax import Function
+from ..domain.syntax import Function, nodes_of
 from .recursion_syntax import calls_itself
 
 _WRAPPERS = frozenset({"list", "tuple", "sorted", "reversed", "set", "iter", "enumerate"})
@@ -21,13 +21,13 @@ def results_per_result(node: Function) -> float:
     if isinstance(node, ast.Lambda):
         return 1.0
     known: dict[str, float] = {}
-    assigned = [inner for inner in ast.walk(node) if isinstance(inner, ast.Assign)]
+    assigned = [inner for inner in nodes_of(node) if isinstance(inner, ast.Assign)]
     # In the order of the text, so that what a name is bound to is known where another is bound to more of it.
     for assign in sorted(assigned, key=lambda assign: assign.lineno):
         count = _of_expression(assign.value, node, known)
         known.update({target.id: count for target in assign.targets if isinstance(target, ast.Name) and count})
     most, are_items = 1.0, False
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, (ast.For, ast.AsyncFor)):
             count = _of_expression(inner.iter, node, known)
             most, are_items = max(most, product(count, _made(inner.body))), are_items or count > 0

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from ..domain.syntax import Function
+from ..domain.syntax import Function, nodes_of, walk
 from .recursion_syntax import calls_itself
 
 _PUTS = frozenset({"append", "add", "push", "insert", "appendleft"})
@@ -24,7 +24,7 @@ def takes_back(node: Function) -> bool:
     """Return whether a function tries one of several ways after another, and takes each back."""
     if isinstance(node, ast.Lambda):
         return False
-    loops = [inner for inner in ast.walk(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
+    loops = [inner for inner in nodes_of(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
     if any(_tries(loop, node) for loop in loops):
         return True
     kept, extended = _taken_back(node), _extended(node)
@@ -36,7 +36,7 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
     targets = _names(loop.target)
     for block in _blocks(loop.body):
         for index, statement in enumerate(block):
-            calls = [part for part in ast.walk(statement) if isinstance(part, ast.Call) and calls_itself(part, node)]
+            calls = [part for part in walk(statement) if isinstance(part, ast.Call) and calls_itself(part, node)]
             passed = {name for call in calls for argument in _arguments(call) for name in _names(argument)}
             if not calls or (passed & targets and not _is_counted(loop.iter)):
                 continue
@@ -89,7 +89,7 @@ def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], ext
         calls = [
             part
             for statement in body
-            for part in ast.walk(statement)
+            for part in walk(statement)
             if isinstance(part, ast.Call) and calls_itself(part, node)
         ]
         if not calls:
@@ -113,7 +113,7 @@ def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[
 
 def _asked(test: ast.expr) -> Iterator[str]:
     """The containers that a condition looks something up in."""
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn)):
             yield ast.dump(part.comparators[0])
         elif isinstance(part, ast.Subscript):
@@ -124,7 +124,7 @@ def _extended(node: _Plain) -> set[str]:
     """The names that are bound to a sum or a union, such as ``path + [item]``."""
     return {
         target.id
-        for inner in ast.walk(node)
+        for inner in nodes_of(node)
         if isinstance(inner, ast.Assign) and _is_sum(inner.value)
         for target in inner.targets
         if isinstance(target, ast.Name)
@@ -148,7 +148,7 @@ def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]
     methods = _TAKES if taken else _PUTS
     found: set[str] = set()
     for statement in statements:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             match part:
                 case ast.Call(func=ast.Attribute(value=container, attr=name)) if name in methods:
                     found.add(ast.dump(container))
@@ -161,7 +161,7 @@ def _changed(statements: Sequence[ast.stmt], *, taken: bool = False) -> set[str]
 
 def _entries(node: _Plain) -> Iterator[tuple[ast.expr, bool]]:
     """The containers whose entries are set, and whether to nothing: entries are marked, and unmarked."""
-    for part in ast.walk(node):
+    for part in nodes_of(node):
         match part:
             case ast.Assign(targets=[ast.Subscript(value=container)], value=value):
                 yield container, isinstance(value, ast.Constant) and not value.value
@@ -183,7 +183,7 @@ def _arguments(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _names(part: ast.expr) -> set[str]:
-    return {inner.id for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+    return {inner.id for inner in walk(part) if isinstance(inner, ast.Name)}
 
 
 def _is_counted(iterable: ast.expr) -> bool:

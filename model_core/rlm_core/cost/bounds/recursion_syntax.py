@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from ..domain.syntax import BlockSyntax, Function
+from ..domain.syntax import BlockSyntax, Function, nodes_of, walk
 
 _ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
@@ -28,7 +28,7 @@ def changing_parameters(node: Function) -> dict[str, float] | None:
     changing: dict[str, float] = {}
     recursive = False
     comparisons: dict[str, float] = {}
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method):
             recursive = True
             for name, argument in zip(given, inner.args, strict=False):
@@ -53,7 +53,7 @@ def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
     """Return what parameters that recursive calls change are compared with, and whether their length is."""
     found: dict[str, tuple[ast.expr, bool]] = {}
     changing = changing_parameters(node) or {}
-    for inner in (part for test in _guards(node) for part in ast.walk(test)):
+    for inner in (part for test in _guards(node) for part in walk(test)):
         if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], _ENDS):
             continue
         for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
@@ -75,10 +75,10 @@ def _guards(node: Function) -> Iterator[ast.expr]:
             isinstance(inner, (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Yield))
             or (isinstance(inner, ast.Call) and calls_itself(inner, node))
             for part in parts
-            for inner in ast.walk(part)
+            for inner in walk(part)
         )
 
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         match inner:
             case ast.If() if decides([*inner.body, *inner.orelse]):
                 yield inner.test
@@ -106,7 +106,7 @@ def filled_list(node: Function) -> tuple[str, ast.expr] | None:
         return None
     limits: dict[str, ast.expr] = {}
     methods: dict[str, set[str]] = {}
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], (ast.Eq, ast.GtE)):
             for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
                 subject = _length_of(side)
@@ -156,7 +156,7 @@ def base_share(node: Function) -> float:
         return _EVEN_BASE
     is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
     sites = sum(
-        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in ast.walk(node)
+        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in nodes_of(node)
     )
     return 0.05 if sites < 2 else _EVEN_BASE
 
@@ -167,12 +167,12 @@ def checks(node: Function) -> int:
     found = 0
     if not isinstance(node, ast.Lambda):
         is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
-        for inner in ast.walk(node):
+        for inner in nodes_of(node):
             if isinstance(inner, ast.If) and isinstance(inner.body[-1], ast.Return):
                 found += not any(
                     isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method)
                     for statement in inner.body
-                    for part in ast.walk(statement)
+                    for part in walk(statement)
                 )
     return max(found, 1)
 
@@ -199,14 +199,14 @@ def is_cached(node: Function) -> bool:
     # A container that results are stored to, and looked up in or returned from.
     stored = [
         target
-        for inner in ast.walk(node)
+        for inner in nodes_of(node)
         if isinstance(inner, ast.Assign)
         for target in inner.targets
         if isinstance(target, ast.Subscript)
     ]
     results = {ast.dump(target.value) for target in stored}
     entries = {ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored}
-    for inner in ast.walk(node) if stored else ():
+    for inner in nodes_of(node) if stored else ():
         match inner:
             case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[container]) if ast.dump(container) in results:
                 return True
@@ -221,13 +221,13 @@ def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) 
     """Return whether calls leave at once where an earlier one has been, which left an entry in a container."""
     added: set[str] = set()
     removed: set[str] = set()
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             place = ast.dump(inner.func.value)
             added |= {place} if inner.func.attr in ("add", "append") else set()
             removed |= {place} if inner.func.attr in ("remove", "discard", "pop") else set()
-    for test in (inner.test for inner in ast.walk(node) if isinstance(inner, ast.If) and _leaves(inner)):
-        for part in ast.walk(test):
+    for test in (inner.test for inner in nodes_of(node) if isinstance(inner, ast.If) and _leaves(inner)):
+        for part in walk(test):
             if isinstance(part, ast.Subscript):
                 entry = ast.dump(ast.Subscript(part.value, part.slice, ast.Store()))
                 if stored.count(entry) == 1:

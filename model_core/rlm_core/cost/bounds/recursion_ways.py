@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..domain.quantities import LINEAR, Quantity, Range, constant, product
+from ..domain.records import replace
 from .argument_transitions import Move, repeats_on_others
 
 CERTAIN = 0.9  # share of the runs

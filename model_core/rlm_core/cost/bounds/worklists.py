@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..domain.syntax import walk
+
 _TAKING = frozenset({"pop", "popleft", "get", "get_nowait"})
 _PUTTING = frozenset({"append", "appendleft", "add", "extend", "update", "put", "insert"})
 _HEAP_TAKING, _HEAP_PUTTING = frozenset({"heappop"}), frozenset({"heappush"})
@@ -127,7 +129,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
     for statement in body:
-        yield from ast.walk(statement)
+        yield from walk(statement)
 
 
 def _upper_bounds(test: ast.Compare) -> Iterator[tuple[ast.expr, ast.expr]]:

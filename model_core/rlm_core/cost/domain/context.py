@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from ..scope import Definition
 from . import object_sizes
+from .constructors import FileReadings, Footprint
 from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
 from .quantities import ONE, ZERO, Quantity, Range, larger, of_size
@@ -42,8 +43,9 @@ class Context:
     instances: what ``__init__`` stores in the attributes of ``self``, by class.
     functions: the syntax trees of functions that were read, by text: a text has one tree in an analysis.
     blocks: what the bodies of loops do, by loop.
-    uses: the types that names are used as, by function.
     types: types of the parameters of the analysed function, as hints; those that its text shows once it is read.
+    readings: what the analyses of the units of a file have in common.
+    footprint: what the analysis depends on besides texts and names.
     strict: raise what a library rule raises, for tests.
     """
 
@@ -63,8 +65,9 @@ class Context:
     instances: dict[str, dict[str, Value]] = field(default_factory=dict)
     functions: dict[str, Function | None] = field(default_factory=dict)
     blocks: dict[LoopNode, BlockSyntax] = field(default_factory=dict)
-    uses: dict[Function, dict[str, str]] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    readings: FileReadings | None = None
+    footprint: Footprint = field(default_factory=Footprint)
     strict: ClassVar[bool] = False
 
     @property
@@ -151,7 +154,17 @@ class Context:
         """Return a size that the text does not fix."""
         if value.kind == "unknown" and value.name:
             return of_size(value.name)
-        return of_size(f"?{self.frame.line}")
+        return of_size(self.line_name(self.frame))
+
+    def line_name(self, frame: Frame) -> str:
+        """Return the name of a size that has none: the line of the current statement of a function."""
+        self.footprint.names_lines = True
+        return f"?{frame.line}"
+
+    def trips_of(self, node: LoopNode) -> Quantity:
+        """Return how often a loop runs of which nothing is known, as a size with its line as a name."""
+        self.footprint.names_loops = True
+        return of_size(f"?{node.lineno}")
 
     def consume(self, value: Value, share: Quantity | None = None) -> Quantity:
         """Return the number of items that iterating over a value yields; spends what producing them takes."""

@@ -15,7 +15,7 @@ from .meter import Meter
 from .values import NONE, UNKNOWN, Value
 
 _MOST_DEPTH = 80  # of expressions
-_MOST_NESTING = 40  # of statements
+MOST_NESTING = 40  # of statements
 
 Callee = Callable[[Context, Value, list[Value], dict[str, Value], str, Value | None], Value]
 """Handles a call of a value: the value, arguments, keyword arguments, the call as it is written, and the receiver."""
@@ -51,9 +51,10 @@ def peek(context: Context, node: ast.expr) -> Value:
 def execute(context: Context, body: Sequence[ast.stmt]) -> None:
     """Read statements in order, up to the first that never continues."""
     context.statement_depth += 1
+    context.footprint.depth = max(context.footprint.depth, context.statement_depth)
     try:
         for statement in body:
-            if context.meter.reach[2] <= 0 or context.statement_depth > _MOST_NESTING:
+            if context.meter.reach[2] <= 0 or context.statement_depth > MOST_NESTING:
                 break
             if _is_costless(statement):
                 continue

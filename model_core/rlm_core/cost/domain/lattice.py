@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..scope import Definition
 from .folding import MISSING
 from .quantities import Quantity, mixed
+from .records import replace
 from .values import UNKNOWN, Entries, Value, literal
 
 

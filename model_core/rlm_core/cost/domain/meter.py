@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rlm_core.types import CauseKind, WaitKind
 
-from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed
+from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, range_product
+from .records import record, replace
 
 ALWAYS: Range = (1.0, 1.0, 1.0)
 _MOST_CAUSES = 24
@@ -20,7 +21,7 @@ _MOST_WAITS = 40
 _MANY = 1e6  # iterations, after which what may happen in one of them has happened
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PendingWait:
     """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known.
 
@@ -37,7 +38,7 @@ class PendingWait:
     on_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PendingCause:
     """A place that something is spent at; ``amount`` in seconds or, for an allocation, bytes.
 
@@ -76,8 +77,9 @@ class Meter:
         if not isinstance(seconds, Quantity):
             if self.reach is ALWAYS:
                 self.own += seconds
-                return
-            seconds = constant(seconds)
+            elif seconds:
+                self.seconds = self.seconds.plus(range_product((seconds, seconds, seconds), self.reach))
+            return
         self.seconds = self.seconds + self.weighted(seconds)
 
     @property
@@ -197,8 +199,10 @@ class Meter:
         for name in dict.fromkeys(name for _, meter in branches for name in meter.unknown):
             self.miss(name, mixed((share[1], meter.unknown.get(name, ZERO)) for share, meter in branches))
         for share, meter in branches:
+            if not meter.waits and not meter.causes and meter.endless is None:
+                continue
             inner = Meter(self.parallel, scaled(self.reach, share))
-            inner.add(Meter(waits=meter.waits, causes=meter.causes, endless=meter.endless, peak=meter.peak))
+            inner.add(Meter(waits=meter.waits, causes=meter.causes, endless=meter.endless))
             for wait in inner.waits:
                 self._note(wait)
             self.causes += inner.causes

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from .records import record
 
 Range = tuple[float, float, float]
 # A size's name and how it enters: "n", "log n", or "1.6^n" as ("n", "1.6").
@@ -23,7 +24,7 @@ _MOST_TERMS = 12
 _MOST_EXPONENT = 900.0  # of a size in ``base ** size``
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quantity:
     """A sum of monomials with coefficients in (least, likely, most)."""
 
@@ -56,18 +57,28 @@ class Quantity:
         for monomial, coefficient in other.terms.items():
             mine = terms.get(monomial)
             terms[monomial] = coefficient if mine is None else _sum(mine, coefficient)
-        return _bounded(terms)
+        return Quantity(terms) if len(terms) <= _MOST_TERMS else _bounded(terms)
+
+    def plus(self, amount: Range) -> Quantity:
+        """The sum with a constant range."""
+        terms = dict(self.terms)
+        mine = terms.get(())
+        terms[()] = amount if mine is None else _sum(mine, amount)
+        return Quantity(terms) if len(terms) <= _MOST_TERMS else _bounded(terms)
 
     def __sub__(self, other: Quantity) -> Quantity:
         turned = {monomial: (-high, -likely, -low) for monomial, (low, likely, high) in other.terms.items()}
         return self + Quantity(turned)
 
     def __mul__(self, other: Quantity) -> Quantity:
+        fixed = other.terms.get(()) if len(other.terms) == 1 else None
+        if fixed is not None:
+            return Quantity({monomial: range_product(own, fixed) for monomial, own in self.terms.items()})
         terms: dict[Monomial, Range] = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 monomial = _product(left, right)
-                old, new = terms.get(monomial), _range_product(a, b)
+                old, new = terms.get(monomial), range_product(a, b)
                 terms[monomial] = new if old is None else _sum(old, new)
         return _bounded(terms)
 
@@ -83,7 +94,7 @@ class Quantity:
         """The quantity multiplied by a number."""
         if factor == 1 or not self.terms:
             return self
-        return Quantity({key: _range_product(own, (factor, factor, factor)) for key, own in self.terms.items()})
+        return Quantity({key: range_product(own, (factor, factor, factor)) for key, own in self.terms.items()})
 
     def log(self) -> Quantity:
         """The logarithm to base 2, at least 1; of a sum: that of the term that grows most."""
@@ -118,6 +129,9 @@ class Quantity:
         """The range at given sizes; a size is at least 0."""
         total = (0.0, 0.0, 0.0)
         for monomial, coefficient in self.terms.items():
+            if not monomial:
+                total = _sum(total, coefficient)
+                continue
             factor = 1.0
             for (name, form), power in monomial:
                 value = max(size(name), 0.0)
@@ -126,7 +140,7 @@ class Quantity:
                 elif form != LINEAR:
                     value = raised(float(form), min(value, _MOST_EXPONENT))
                 factor = product(factor, raised(value, power))
-            total = _sum(total, _range_product(coefficient, (factor, factor, factor)))
+            total = _sum(total, range_product(coefficient, (factor, factor, factor)))
         return total
 
     def substituted(self, sizes: Mapping[str, Quantity]) -> Quantity:
@@ -182,10 +196,15 @@ def _sum(a: Range, b: Range) -> Range:
     )
 
 
-def _range_product(a: Range, b: Range) -> Range:
+def range_product(a: Range, b: Range) -> Range:
     """The product of two ranges."""
     if a[0] >= 0 and b[0] >= 0:
-        return product(a[0], b[0]), product(a[1], b[1]), product(a[2], b[2])
+        low, likely, high = a[0] * b[0], a[1] * b[1], a[2] * b[2]
+        total = low + likely + high
+        # Infinity is the only other sum of ends that are not negative.
+        return (
+            (low, likely, high) if total == total else (product(a[0], b[0]), product(a[1], b[1]), product(a[2], b[2]))
+        )
     ends = [product(x, y) for x in (a[0], a[2]) for y in (b[0], b[2])]
     return min(ends), product(a[1], b[1]), max(ends)
 
@@ -287,14 +306,16 @@ def _raised(base: float, exponents: Range) -> Quantity:
 
 def mixed(branches: Iterable[tuple[float, Quantity]]) -> Quantity:
     """One of several quantities, each with its probability: between the least and the most of them."""
-    listed = list(branches)
+    listed = [(share, quantity.terms) for share, quantity in branches]
     terms: dict[Monomial, Range] = {}
     none = (0.0, 0.0, 0.0)
-    for monomial in dict.fromkeys(monomial for _, quantity in listed for monomial in quantity.terms):
-        ranges = [(share, quantity.terms.get(monomial, none)) for share, quantity in listed]
-        low = min(coefficient[0] for _, coefficient in ranges)
-        high = max(coefficient[2] for _, coefficient in ranges)
-        likely = sum(product(share, coefficient[1]) for share, coefficient in ranges)
+    for monomial in dict.fromkeys(monomial for _, parts in listed for monomial in parts):
+        low, likely, high = math.inf, 0.0, -math.inf
+        for share, parts in listed:
+            least, usual, most = parts.get(monomial, none)
+            low, high = least if least < low else low, most if most > high else high
+            part = share * usual
+            likely += part if part == part else 0.0
         terms[monomial] = (low, low if math.isnan(likely) else min(max(likely, low), high), high)
     return _bounded(terms)
 

@@ -29,6 +29,10 @@ _LONG_NUMBER = re.compile(rf"[\dA-Fa-f_]{{{MOST_BITS // 4}}}")
 _PREFIXES = re.compile(r"[-+~]{60}")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+# Of nodes of any type: what is not a node, and the contexts of names.
+_TEXT_FIELDS = frozenset({"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "lineno",
+                          "module", "n", "s", "simple", "type_comment"})  # fmt: skip
+_PARENTS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: ()}
 _LEAF_TYPES = frozenset({ast.Load, ast.Store, ast.Del, ast.Pass, ast.arg})
 GROWING = frozenset({"append", "add", "appendleft", "insert", "push", "put"})
 """Methods that add an item to a container."""
@@ -72,6 +76,29 @@ def parsed_class(text: str) -> ast.ClassDef | None:
     return next((node for node in tree.body if isinstance(node, ast.ClassDef)), None) if tree is not None else None
 
 
+def walk(node: ast.AST) -> list[ast.AST]:
+    """Return a node and all below it, in the order of :func:`ast.walk`, without the contexts of names."""
+    nodes = [node]
+    for parent in nodes:  # which grows
+        kind = type(parent)
+        fields = _PARENTS.get(kind)
+        if fields is None:
+            fields = _PARENTS[kind] = tuple(field for field in kind._fields if field not in _TEXT_FIELDS)
+        for field in fields:
+            child = getattr(parent, field, None)
+            if isinstance(child, list):
+                nodes += [item for item in child if isinstance(item, ast.AST)]
+            elif isinstance(child, ast.AST):
+                nodes.append(child)
+    return nodes
+
+
+@lru_cache(maxsize=128)
+def nodes_of(node: Function) -> tuple[ast.AST, ...]:
+    """Return the nodes of a function, see :func:`walk`."""
+    return tuple(walk(node))
+
+
 def label_of(node: ast.expr) -> str:
     """The last name of what is called, subscripted or named."""
     while isinstance(node, (ast.Call, ast.Subscript)):
@@ -103,8 +130,12 @@ def _default_of(value: ast.expr | None) -> ast.expr | None:
     return ast.copy_location(ast.Call(factory, [], []), value) if factory is not None else given.get("default")
 
 
+@lru_cache(maxsize=256)
 def parse_expression(text: str) -> ast.expr | None:
-    """The tree of an expression; None for a text that is none, or that is too long or too nested."""
+    """The tree of an expression; None for a text that is none, or that is too long or too nested.
+
+    Equal texts share the tree.
+    """
     if len(text) > MOST_CHARACTERS or _is_too_nested(text):
         return None
     try:
@@ -118,7 +149,7 @@ def parse_expression(text: str) -> ast.expr | None:
 def _bounded(tree: _Tree, text: str) -> _Tree:
     """The tree of a text; a :class:`LargeInteger` stands for each literal that is too large to compute with."""
     if _LONG_NUMBER.search(text) is not None:
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
                 node.value = LargeInteger(node.value.bit_length())  # type: ignore[assignment]
     return tree
@@ -269,7 +300,7 @@ class BlockSyntax:
                     target.id, read_update(value.op, value.right) if isinstance(value, ast.BinOp) and is_own else None
                 )
             else:
-                for inner in ast.walk(target):
+                for inner in walk(target):
                     if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                         self.updates[inner.id] = None
 

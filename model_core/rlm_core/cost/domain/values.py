@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from rlm_core.types import WaitKind
 
 from .folding import MISSING, LargeInteger, is_bounded
 from .quantities import ONE, ZERO, Quantity, constant
+from .records import record
 
 NUMBERS = frozenset({"int", "float", "bool"})
 SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "bytearray"})
@@ -22,7 +23,7 @@ _CONTAINERS = SEQUENCES | {"set", "frozenset", "dict", "deque"}
 DIGIT_BITS = 30  # of a digit of CPython's integers
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Value:
     """A value of the program, as far as it is known.
 
@@ -114,7 +115,7 @@ STARRED = _Starred()
 """The payload of what a call passes as ``*items`` where the number of items is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entries:
     """The payload of a dict display: its keys, which the text fixes, with their values."""
 

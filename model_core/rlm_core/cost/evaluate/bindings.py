@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from .. import library
 from ..domain import object_sizes
@@ -12,6 +11,7 @@ from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING
 from ..domain.frames import LoopVariable
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NUMBERS, Value, literal
 from ..library.unit_costs import primitive
 from .containers import entry_of, index_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
@@ -13,6 +12,7 @@ from ..domain.context import Context
 from ..domain.dispatch import call_value, evaluate
 from ..domain.meter import PendingCause
 from ..domain.quantities import ONE, ZERO, Quantity
+from ..domain.records import replace
 from ..domain.syntax import called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
@@ -60,7 +60,8 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         return gather(context, node)
     if target.kind in ("function", "module") and target.name.endswith("asyncio.wait_for") and node.args:
         return wait_for(context, node)
-    if called_name(node).rpartition(".")[2] in _STARTING:
+    name = called_name(node)
+    if name.rpartition(".")[2] in _STARTING:
         with in_the_background(context):
             for argument in node.args:
                 evaluate(context, argument)
@@ -68,8 +69,8 @@ def _call_of(context: Context, node: ast.Call) -> Value:
     if node not in context.awaited and _is_coroutine(context, target):
         # It runs later, if at all: the result is an object that something else awaits.
         with in_the_background(context):
-            return _result_of(context, node, target, receiver)
-    return _result_of(context, node, target, receiver)
+            return _result_of(context, node, name, target, receiver)
+    return _result_of(context, node, name, target, receiver)
 
 
 def _is_coroutine(context: Context, target: Value) -> bool:
@@ -77,10 +78,10 @@ def _is_coroutine(context: Context, target: Value) -> bool:
     return found is not None and isinstance(found[0], ast.AsyncFunctionDef)
 
 
-def _result_of(context: Context, node: ast.Call, target: Value, receiver: Value | None) -> Value:
-    """The result of a call of ``target`` with the arguments of a node."""
+def _result_of(context: Context, node: ast.Call, name: str, target: Value, receiver: Value | None) -> Value:
+    """The result of a call of ``target``, written as ``name``, with the arguments of a node."""
     function = node.func
-    if called_name(node).rpartition(".")[2] in _RUNNING:
+    if name.rpartition(".")[2] in _RUNNING:
         context.awaited.update(node.args)
     args = [value for argument in node.args for value in _passed(context, argument)]
     keywords = {word.arg: evaluate(context, word.value) for word in node.keywords if word.arg is not None}
@@ -93,7 +94,6 @@ def _result_of(context: Context, node: ast.Call, target: Value, receiver: Value 
         stopped = early_stop(context, target.name.rpartition(".")[2], node, args)
         if stopped is not None:
             return stopped
-    name = called_name(node)
     before = context.meter.total if receiver is not None or target.kind == "function" else None
     temporaries = [value for value, part in zip(args, node.args, strict=False) if not is_stored(part)]
     if receiver is not None and isinstance(function, ast.Attribute) and not is_stored(function.value):
@@ -141,7 +141,7 @@ def _passed(context: Context, argument: ast.expr) -> Sequence[Value]:
 
 
 def _note_call(context: Context, name: str, before: Quantity | None) -> None:
-    if before is None:
+    if before is None or context.meter.total is before:
         return
     spent = context.meter.total - before
     if spent.evaluate(lambda size: 10.0)[1] >= 5e-6:

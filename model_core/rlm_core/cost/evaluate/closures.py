@@ -7,12 +7,12 @@ afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..bounds.recursion_syntax import filled_around
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.quantities import ZERO, Quantity
+from ..domain.records import replace
 
 _FILLED = frozenset({"list", "set", "dict", "deque"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
@@ -14,6 +13,7 @@ from ..domain.dispatch import evaluate
 from ..domain.frames import Loop
 from ..domain.meter import Meter
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NUMBERS, Value
 from ..library.unit_costs import each, primitive
 from .bindings import bind_items

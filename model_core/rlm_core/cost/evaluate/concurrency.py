@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from rlm_core.types import WaitKind
 
@@ -16,6 +15,7 @@ from ..domain.context import Context
 from ..domain.dispatch import evaluate
 from ..domain.meter import Meter, PendingWait
 from ..domain.quantities import Quantity, Range, ceiling, constant
+from ..domain.records import replace
 from ..domain.values import Value
 
 

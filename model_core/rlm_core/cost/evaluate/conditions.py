@@ -16,6 +16,7 @@ from ..domain.frames import SAMPLES, LoopVariable
 from ..domain.lattice import joined
 from ..domain.meter import scaled
 from ..domain.quantities import ONE, Range, constant, is_whole, mixed, part_of
+from ..domain.syntax import walk
 from ..domain.values import NUMBERS, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
@@ -304,7 +305,7 @@ def _reads_size(test: ast.expr) -> bool:
     operand = test.operand if isinstance(test, ast.UnaryOp) else test
     return isinstance(operand, ast.Name) or any(
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"
-        for inner in ast.walk(test)
+        for inner in walk(test)
     )
 
 
@@ -314,4 +315,4 @@ def rest_of(share: Range) -> Range:
 
 
 def _mentions(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node))

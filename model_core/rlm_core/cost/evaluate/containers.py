@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from functools import lru_cache
 
 from .. import library
@@ -13,6 +12,8 @@ from ..domain.dispatch import evaluate
 from ..domain.folding import MOST_TEXT, is_small
 from ..domain.lattice import any_of, joined
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
+from ..domain.syntax import walk
 from ..domain.values import NONE, SEQUENCES, UNKNOWN, Entries, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
@@ -248,7 +249,7 @@ def _sized(kind: str, parts: list[Value], size: Quantity, held: Quantity) -> Val
 def assigns_items(node: ast.AST | None) -> bool:
     """Return whether something in a statement assigns to an item."""
     return node is not None and any(
-        isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) for inner in ast.walk(node)
+        isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store) for inner in walk(node)
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from .. import library
 from ..domain.context import Context
@@ -11,6 +10,7 @@ from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING, UNARY
 from ..domain.frames import Frame
 from ..domain.quantities import ONE, ZERO
+from ..domain.records import replace
 from ..domain.syntax import parse_expression
 from ..domain.values import UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import each, primitive
@@ -35,11 +35,11 @@ def evaluate_name(context: Context, node: ast.Name) -> Value:
         return value
     for frame in reversed(context.open):
         function = frame.node
-        is_method = "." in frame.qualname.rpartition("<locals>.")[2]
         if (
             isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
             and function.name == node.id
-            and not is_method
+            # It is not a method.
+            and "." not in frame.qualname.rpartition("<locals>.")[2]
             # A name means that function only in its own file.
             and frame.scope.home() is context.frame.scope.home()
         ):

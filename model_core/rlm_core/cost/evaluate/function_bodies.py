@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rlm_core.boundary import absorb
 
@@ -17,7 +17,8 @@ from ..domain.frames import Frame, Recursive
 from ..domain.lattice import is_one_function, joined
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import ONE, ZERO, Range, constant
-from ..domain.syntax import Function, called_name
+from ..domain.records import replace
+from ..domain.syntax import Function, called_name, nodes_of
 from ..domain.values import NONE, UNKNOWN, Value
 from ..library.unit_costs import primitive, seconds
 from ..scope import Definition, Scope
@@ -79,8 +80,10 @@ def call_user(
         typed(context, node, names)
     frame.entered = _share_here(context)
     # A callee that takes more than its share is not understood; what follows it still is.
-    kept, loop_depth = context.left - context.left // _CALLEE_SHARE, context.loop_depth
-    context.left //= _CALLEE_SHARE
+    footprint = context.footprint
+    before, loop_depth, spare = context.left, context.loop_depth, footprint.spare
+    given = before // _CALLEE_SHARE
+    kept, context.left, footprint.spare = before - given, given, sys.maxsize
     try:
         bind_defaults(context, frame)
         result, body = read_function(context, frame)
@@ -90,9 +93,10 @@ def call_user(
                 raise
             # A fault of the analysis costs the caller what this call costs, not all its facts.
             absorb("the analysis of a called function", error)
-        context.left, context.frame, context.loop_depth = kept, caller, loop_depth
+        context.left, context.frame, context.loop_depth, footprint.spare = kept, caller, loop_depth, -1
         context.meter.miss(called)
         return _hinted(context, definition, UNKNOWN)
+    footprint.spare = min(spare, before - _CALLEE_SHARE * (given - min(footprint.spare, context.left)))
     context.left += kept
     if body.endless is not None:
         body.endless = (caller.line, body.endless[1])
@@ -251,9 +255,9 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
     return same and (given.kind, given.name) == (own.kind, own.name)
 
 
-def _is_released(call: str, node: ast.AST) -> bool:
+def _is_released(call: str, node: Function) -> bool:
     """Return whether a function releases the lock that it acquires: a critical section is not reported as a wait."""
     lock, _, method = call.rpartition(".")
     return method == "acquire" and any(
-        isinstance(part, ast.Call) and called_name(part) == f"{lock}.release" for part in ast.walk(node)
+        isinstance(part, ast.Call) and called_name(part) == f"{lock}.release" for part in nodes_of(node)
     )

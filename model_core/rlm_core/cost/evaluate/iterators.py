@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
 
 from .. import library
 from ..domain.context import Context
@@ -12,6 +11,7 @@ from ..domain.dispatch import call_value, peek
 from ..domain.frames import LoopVariable
 from ..domain.meter import Meter
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Value
 from ..library.unit_costs import each, primitive, seconds
 

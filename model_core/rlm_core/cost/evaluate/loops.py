@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
@@ -31,7 +30,8 @@ from ..domain.folding import MISSING
 from ..domain.frames import Loop, restore_points
 from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
-from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, of_size, part_of
+from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, part_of
+from ..domain.records import replace
 from ..domain.syntax import LoopNode, leaving
 from ..domain.values import Entries, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
@@ -73,7 +73,7 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     if endless and exit_ is not None and exit_[1] != NEVER:
         trips = library.ENDLESS
     elif endless and ends_inside(context.block(node)):
-        trips = of_size(f"?{node.lineno}")
+        trips = context.trips_of(node)
     trips = until_exit(context, node, loop, trips, exit_)
     count = read_loop(context, node, loop, trips, lambda: bind_items(context, node.target, iterable), endless=endless)
     # A loop that is left early leaves the rest of a lazy iterable alone.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from .. import library
 from ..domain.context import Context
 from ..domain.quantities import ONE, constant
+from ..domain.records import replace
 from ..domain.syntax import GROWING, SHRINKING
 from ..domain.values import NONE, UNKNOWN, Value
 from ..library.unit_costs import primitive

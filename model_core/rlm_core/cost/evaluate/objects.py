@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 from ..domain import object_sizes
+from ..domain.constructors import ConstructorReading, Footprint, sizes_in
 from ..domain.context import Context
-from ..domain.dispatch import call_value, evaluate
+from ..domain.dispatch import MOST_NESTING, call_value, evaluate
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter
-from ..domain.quantities import ZERO, constant, of_size
+from ..domain.quantities import ZERO, constant, larger, of_size
+from ..domain.records import replace
 from ..domain.syntax import data_fields, parsed_class
 from ..domain.values import UNKNOWN, Entries, Value
 from ..library.unit_costs import primitive
+from ..scope import Definition, Trace
 from .function_bodies import MOST_INLINED, definition_of, is_open, read_function
 from .parameters import assumed
 from .shown_types import of_hint, typed
@@ -97,23 +99,13 @@ def instance_attribute(context: Context, base: Value, name: str) -> Value | None
         return None
     if looked_up in ("self", "cls") and context.frame.qualname.endswith("__init__"):
         return None
+    context.footprint.classes.add(owner)
     if owner not in context.instances:
         attributes: dict[str, Value] = {}
         context.instances[owner] = attributes
         definition = context.frame.scope.function("__init__", looked_up, context.frame.qualname)
-        function = (
-            definition_of(context, Value("user-function", payload=definition)) if definition is not None else None
-        )
-        if function is not None:
-            node, scope, qualname, _ = function
-            names: dict[str, Value] = {}
-            for parameter in (*node.args.args, *node.args.kwonlyargs):
-                names[parameter.arg] = Value("unknown", name=parameter.arg)
-            typed(context, node, names)
-            names["self"] = Value("object", name=owner, payload=attributes)
-            frame = Frame(scope, qualname, node, names, None, None, context.frame.line, context.frame.depth + 1)
-            with context.elsewhere(), context.region(Meter()):
-                read_function(context, frame)
+        if definition is not None:
+            _read_constructor(context, definition, owner, attributes)
         for field, hint in _hints_of(context, owner).items():
             value = of_hint(context, hint, f"{base.name}.{field}" if base.name else "")
             if value is not None and attributes.get(field, UNKNOWN).kind == "unknown":
@@ -126,3 +118,107 @@ def instance_attribute(context: Context, base: Value, name: str) -> Value | None
     if value.kind in ("list", "dict", "set", "deque", "object"):
         return replace(value, size=of_size(label) if label else None, constant=MISSING)
     return assumed(label, value)
+
+
+def _read_constructor(context: Context, definition: Definition, owner: str, attributes: dict[str, Value]) -> None:
+    """Find what ``__init__`` stores in the attributes of an object of a class."""
+    function = definition_of(context, Value("user-function", payload=definition))
+    if function is None:
+        return
+    node, scope, qualname, _ = function
+    names: dict[str, Value] = {}
+    for parameter in (*node.args.args, *node.args.kwonlyargs):
+        names[parameter.arg] = Value("unknown", name=parameter.arg)
+    typed(context, node, names)
+    names["self"] = Value("object", name=owner, payload=attributes)
+    frame = Frame(scope, qualname, node, names, None, None, context.frame.line, context.frame.depth + 1)
+    readings = context.readings
+    if readings is None:
+        _read_apart(context, frame)
+        return
+    homes = id(scope.home()), id(context.frame.scope.home())
+    key = (owner, definition.qualname, definition.text, *homes, frame.depth, context.loop_depth)
+    known = readings.constructors.get(key)
+    if known is not None and _holds(context, known):
+        _use(context, known, readings.trace, attributes)
+    else:
+        reading = _recorded(context, frame, owner, attributes, readings.trace)
+        if reading is not None:
+            readings.constructors[key] = reading
+
+
+def _read_apart(context: Context, frame: Frame) -> None:
+    """Read a constructor that ran before the functions that are being read."""
+    deep, context.expression_depth = context.expression_depth, 0
+    try:
+        with context.elsewhere(), context.region(Meter()):
+            read_function(context, frame)
+    finally:
+        context.expression_depth = deep
+
+
+def _holds(context: Context, reading: ConstructorReading) -> bool:
+    """Return whether reading a constructor here would find the same."""
+    return (
+        reading.needed <= context.left
+        and reading.line in (None, context.frame.line)
+        and context.statement_depth + reading.depth <= MOST_NESTING
+        and context.instances.keys().isdisjoint(reading.others)
+        and not context.left_in_receiver.terms
+    )
+
+
+def _use(context: Context, reading: ConstructorReading, trace: Trace, attributes: dict[str, Value]) -> None:
+    """Leave an analysis as reading the constructor again would."""
+    depth, spare = context.statement_depth + reading.depth, context.left - reading.needed
+    context.footprint.include(Footprint({*reading.others}, depth, spare, reading.names_lines, reading.names_loops))
+    context.step(reading.nodes)
+    context.largest_block = larger(context.largest_block, reading.largest_block)
+    context.dependencies += reading.dependencies
+    context.instances |= {name: dict(values) for name, values in reading.others.items()}
+    attributes |= reading.attributes
+    trace.answers |= reading.answers
+
+
+def _recorded(
+    context: Context, frame: Frame, owner: str, attributes: dict[str, Value], trace: Trace
+) -> ConstructorReading | None:
+    """Read a constructor; None where what it finds may not be used again."""
+    starts_plain, left, known = not context.left_in_receiver.terms, context.left, set(context.instances)
+    dependencies, footprint = len(context.dependencies), context.footprint
+    block, answers = context.largest_block, trace.answers
+    read = context.footprint = Footprint()
+    context.largest_block, trace.answers = ZERO, {}
+    try:
+        _read_apart(context, frame)
+    finally:
+        largest, given = context.largest_block, trace.answers
+        context.largest_block, trace.answers = larger(block, largest), answers | given
+        context.footprint = footprint
+        footprint.include(read)
+    others = {name: dict(values) for name, values in context.instances.items() if name not in known}
+    sizes = sizes_in(value for stored in (attributes, *others.values()) for value in stored.values())
+    if not (
+        starts_plain
+        and not context.left_in_receiver.terms
+        and read.spare >= 0
+        and read.depth <= MOST_NESTING
+        and known.isdisjoint(read.classes - {owner})
+        and sizes is not None
+    ):
+        return None
+    # A size that is named after a line is the same one as that of a loop in this line.
+    is_named = read.names_lines and (read.names_loops or f"?{frame.line}" in sizes | largest.names)
+    return ConstructorReading(
+        dict(attributes),
+        others,
+        frame.line if is_named else None,
+        read.names_lines,
+        read.names_loops,
+        left - context.left,
+        left - min(read.spare, context.left),
+        max(read.depth - context.statement_depth, 0),
+        largest,
+        tuple(context.dependencies[dependencies:]),
+        given,
+    )

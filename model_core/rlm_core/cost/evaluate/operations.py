@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
 from typing import Any
 
 from rlm_core.types import CauseKind
@@ -14,6 +13,7 @@ from ..domain import object_sizes
 from ..domain.context import Context, table_of
 from ..domain.folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
+from ..domain.records import replace
 from ..domain.values import DIGIT_BITS, NUMBERS, REPEATED, SEQUENCES, UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from ..domain.folding import MISSING
 from ..domain.lattice import joined
 from ..domain.quantities import ZERO, constant
+from ..domain.records import replace
 from ..domain.syntax import Function
 from ..domain.values import UNKNOWN, Value
 

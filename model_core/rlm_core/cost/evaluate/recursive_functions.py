@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from rlm_core.types import CauseKind
 
@@ -18,6 +17,7 @@ from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
 from ..domain.quantities import ZERO, Quantity, mixed, of_size
+from ..domain.records import replace
 from ..domain.values import number_of
 
 _EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
@@ -73,14 +73,12 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
     assert frame.node is not None
     limits = changing_parameters(frame.node) or {}
     base = max(limits.values(), default=0.0)
-    fallback = next(
-        (
-            value.name
-            for value in frame.names.values()
-            if value.kind == "unknown" and value.name and value.name not in ("self", "cls")
-        ),
-        f"?{frame.line}",
+    named = (
+        value.name
+        for value in frame.names.values()
+        if value.kind == "unknown" and value.name and value.name not in ("self", "cls")
     )
+    fallback = next(named, "") or context.line_name(frame)
     if any(step.share[0] >= 1 for step in frame.recursive):
         body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
     shape = recurrence(

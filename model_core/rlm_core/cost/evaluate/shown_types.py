@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import lru_cache
 
 from .. import library
 from ..domain.context import Context
 from ..domain.quantities import ONE, constant, of_size
-from ..domain.syntax import Function, parse_expression
+from ..domain.records import replace
+from ..domain.syntax import Function, nodes_of, parse_expression
 from ..domain.values import NUMBERS, UNKNOWN, Value
 
 _TEXTS = frozenset({"str", "bytes", "bytearray"})
@@ -97,17 +98,11 @@ def of_kind(kind: str, name: str) -> Value:
     return Value(kind, size=size) if kind in _CONTAINERS.values() else Value("object", name=kind)
 
 
-def of_uses(context: Context, node: Function) -> dict[str, str]:
+@lru_cache(maxsize=128)
+def of_uses(node: Function) -> Mapping[str, str]:
     """Map names in a function to the kind or type that their uses show; two that differ show nothing."""
-    known = context.uses.get(node)
-    if known is None:
-        known = context.uses[node] = _uses(node)
-    return known
-
-
-def _uses(node: Function) -> dict[str, str]:
     shown: dict[str, set[str]] = {}
-    for inner in ast.walk(node):
+    for inner in nodes_of(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             receiver, kind = inner.func.value, _METHODS.get(inner.func.attr)
         elif isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div) and _is_text(inner.right):
@@ -146,7 +141,7 @@ def typed(
                 values[parameter.arg] = _given(values[parameter.arg], value)
                 open_names.discard(parameter.arg)
                 shown[parameter.arg] = ast.unparse(parameter.annotation)
-    shown |= {name: kind for name, kind in of_uses(context, node).items() if name in open_names}
+    shown |= {name: kind for name, kind in of_uses(node).items() if name in open_names}
     known = {**(others or {}), **shown}
     for name in sorted(open_names & known.keys()):
         value = of_hint(context, parse_expression(known[name]), values[name].name)

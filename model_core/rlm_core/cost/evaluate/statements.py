@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..domain import object_sizes
 from ..domain.context import Context
@@ -12,6 +11,7 @@ from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import ZERO, constant
+from ..domain.records import replace
 from ..domain.syntax import leaving
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive

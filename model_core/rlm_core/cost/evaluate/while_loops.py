@@ -24,8 +24,8 @@ from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute, peek
 from ..domain.frames import Frame, Loop, LoopVariable, restore_points
 from ..domain.meter import ALWAYS, Meter
-from ..domain.quantities import ONE, Quantity, constant, of_size
-from ..domain.syntax import BlockSyntax
+from ..domain.quantities import ONE, Quantity, constant
+from ..domain.syntax import BlockSyntax, walk
 from ..library.unit_costs import primitive
 from .loops import FEWEST_REPORTED, read_loop
 
@@ -67,7 +67,7 @@ def read_while(context: Context, node: ast.While) -> None:
     if ends is None and trips is not None and trips.constant is not None:
         trips = trips.at_most(most_iterations(context, node))
     if trips is None:
-        trips = ONE if endless else of_size(f"?{node.lineno}")
+        trips = ONE if endless else context.trips_of(node)
     trips = until_exit(context, node, loop, trips, exit_of_while(context, node))
     _set_variable(context, node, loop, trips)
     read_loop(context, node, loop, trips, None, endless=endless)
@@ -115,16 +115,14 @@ def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
         leaves, loop.exit = False, exit_[0]
     has_yield = block.yields
     # What leaves by an exception is caught outside the loop.
-    caught = context.frame.handlers > 0 and any(
-        isinstance(inner, (ast.Call, ast.Subscript)) for inner in ast.walk(node)
-    )
+    caught = context.frame.handlers > 0 and any(isinstance(inner, (ast.Call, ast.Subscript)) for inner in walk(node))
     if has_yield and not leaves and not caught:
         # A generator without end: what it costs depends on how many items are taken.
         context.frame.yields_endlessly = True
         read_loop(context, node, loop, ONE, None)
         return
     endless = not leaves and not has_yield and not caught
-    trips = ONE if endless else of_size(f"?{node.lineno}")
+    trips = ONE if endless else context.trips_of(node)
     if leaves and not block.breaks and not block.continues and _is_straight(node.body):
         trips = ONE
     read_loop(context, node, loop, trips, None, endless=endless)
@@ -138,7 +136,7 @@ def _read_each_iteration(context: Context, node: ast.While, loop: Loop) -> bool:
     if block.nested_loops or block.yields or block.nodes > _MOST_CONCRETE_NODES:
         return False
     names, held, results = dict(frame.names), frame.held, len(frame.results)
-    allowed = context.left // _KEPT_SHARE
+    allowed, context.footprint.spare = context.left // _KEPT_SHARE, -1
     entered = frame.points()
     frame.loops.append(loop)
     ends = False
@@ -188,7 +186,7 @@ def _calls_next(node: ast.While) -> bool:
     """Return whether a loop asks an iterator for its next item, which raises at its end."""
     return any(
         isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "next"
-        for inner in ast.walk(node)
+        for inner in walk(node)
     )
 
 
@@ -199,7 +197,7 @@ def _is_straight(body: Sequence[ast.stmt]) -> bool:
 def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
     """Return whether a condition can only stay as it is: plain names and numbers that the body does not assign."""
     names = set()
-    for inner in ast.walk(node.test):
+    for inner in walk(node.test):
         if isinstance(inner, (ast.Call, ast.Attribute, ast.Subscript, ast.Await, ast.NamedExpr)):
             return False
         if isinstance(inner, ast.Name):
@@ -214,7 +212,7 @@ def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
         return False
     # What is not a number or a text may be an object that its methods change, here or under another name.
     objects = {name for name, value in values.items() if value is not None and value.kind not in _UNCHANGING}
-    inside = Counter(inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name))
+    inside = Counter(inner.id for inner in walk(node.test) if isinstance(inner, ast.Name))
     return all(uses[name] == inside[name] for name in objects)
 
 
@@ -222,7 +220,7 @@ def _never_changes(node: ast.While, block: BlockSyntax, frame: Frame) -> bool:
 def _uses(function: ast.AST) -> Counter[str] | None:
     """How often a function mentions each name; None where it binds names of the functions around."""
     names: Counter[str] = Counter()
-    for inner in ast.walk(function):
+    for inner in walk(function):
         if isinstance(inner, (ast.Nonlocal, ast.Global)):
             return None
         if isinstance(inner, ast.Name):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NONE, UNKNOWN, Call, Value
 from .array_values import (
     ARRAY,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NONE, Call, Value
 from .array_values import (
     ARRAY,

@@ -8,10 +8,10 @@ applies only to sizes that the text fixes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ..domain.folding import MISSING
 from ..domain.quantities import ONE, ZERO, Quantity, constant, larger
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value, literal
 from .rules import argument
 from .unit_costs import each, primitive, seconds

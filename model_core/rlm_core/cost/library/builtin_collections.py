@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NONE, UNKNOWN, Call, Value
 from .rules import (
     ORDERED,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ..domain import object_sizes
 from ..domain.folding import MISSING, operation, rounded
 from ..domain.quantities import ZERO, constant
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value, number_of
 from .rules import (
     INT,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, ceiling, constant, larger
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value, number_of
 from .rules import (
     Rule,

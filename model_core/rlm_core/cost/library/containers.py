@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, constant, mixed
+from ..domain.records import replace
 from ..domain.values import NONE, UNKNOWN, Call, Value
 from .builtin_collections import distinct, hashing_cost, sort
 from .rules import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import replace
 
 from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
 from .rules import (
     INT,

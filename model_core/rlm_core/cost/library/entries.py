@@ -21,7 +21,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -30,6 +29,7 @@ from rlm_core.types import WaitKind
 
 from ..domain.folding import BINARY, MISSING, expanded, formatted, formatted_value, operation, replaced, rounded
 from ..domain.quantities import ONE
+from ..domain.records import replace
 from ..domain.values import Call, Value
 from .expressions import Arguments, Compiler, Evaluated
 from .result_kinds import function_result

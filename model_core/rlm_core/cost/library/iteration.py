@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from ..domain.combinatorics import Choice, ways_to_choose
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.records import replace
 from ..domain.values import STARRED, UNKNOWN, Call, Value, number_of
 from .rules import (
     COUNTING,

@@ -14,10 +14,10 @@ programs do nothing with it. What such a call costs is not known.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Value
 
 FILE = Path(__file__).with_suffix(".txt")

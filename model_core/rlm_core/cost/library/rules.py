@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..domain import object_sizes
 from ..domain.folding import is_small
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value
 from ..domain.values import literal as constant_value
 from .unit_costs import seconds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 
 from ..domain.folding import formatted
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.records import replace
 from ..domain.values import REPEATED, UNKNOWN, Call, Value, number_of
 from .patterns import pathological
 from .rules import (

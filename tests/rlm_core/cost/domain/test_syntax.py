@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,9 +18,17 @@ from rlm_core.cost.domain.syntax import (
     parse,
     parsed_function,
     read_update,
+    walk,
 )
 
 TEXT = "def f(a):\n    x = 1\n    for i in a:\n        y = i\n    return x\n"
+
+
+_MATCH = """
+match f(*a, **{"k": 1}):
+    case {"a": [1, *rest], **others} | C(x=(None | True) as y) if rest:
+        async def g(a, /, b: int = 1, *c, d=lambda: 0, **e) -> f"{a!r:>{b}}": global x; del x[1:2], y
+"""
 
 
 def block(*lines: str) -> BlockSyntax:
@@ -180,3 +189,8 @@ def test_the_first_function_of_a_text_is_read() -> None:
 def test_containers_that_get_items_are_known() -> None:
     read = block("queue.append(1)", "heapq.heappush(heap, 2)", "seen.remove(3)", "groups[0].add(4)")
     assert read.grown == {"queue", "heap", "groups"}
+
+
+def test_all_nodes_are_walked_but_the_contexts_of_names() -> None:
+    tree = ast.parse(Path(ast.__file__).read_text(encoding="utf-8") + _MATCH)
+    assert walk(tree) == [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context)]
