@@ -257,10 +257,9 @@ def test_shipped_model_reports_the_regressions_that_it_is_sure_of(
     commit(tmp_path, {"a.py": before, "rlm-lsp.toml": config})
     write(tmp_path, {"a.py": before.replace("    result = 0\n", "    # from nothing\n    result = 0\n")})
     assert check("--diff", "HEAD").stdout == ""
-    after = (
-        "def total(values):\n    result = 0\n    for value in values:\n        for other in sorted(values):\n"
-        "            for third in sorted(values):\n                result += len([x for x in values if x == other])\n"
-        "    return result\n"
+    # What the text alone fixes is not small, whatever the weights say of the rest.
+    after = before.replace(
+        "        result += value\n", "        result += value\n    for n in range(100_000):\n        result += n % 7\n"
     )
     write(tmp_path, {"a.py": after})
     rows = json.loads(check("--diff", "HEAD", "--format", "json").stdout)
