@@ -280,7 +280,8 @@ async def test_a_project_is_measured_edited_and_shared(
     assert row["source"] == "measured"
     assert row["medianText"].startswith("✓ ")
     assert row["sourceText"].startswith("measured 20")
-    session.change(uri, PACKAGE.replace("result", "value").replace(": list[int]", ""))
+    # Without the hint of what was measured: a prediction reads it, a measurement does not.
+    session.change(uri, PACKAGE.replace("result", "value").replace(": list[int]", "", 1))
     renamed = await session.labels(uri, 2)
     assert (renamed[total], renamed[largest]) == (labels[total], labels[largest])
     # A loop around the loop.
