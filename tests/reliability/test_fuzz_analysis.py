@@ -92,7 +92,7 @@ def test_a_failing_text_is_reduced_to_the_lines_that_it_needs(monkeypatch: pytes
 
 
 def test_an_error_that_costs_the_product_one_unit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError
 
     monkeypatch.setenv(STRICT, "")

@@ -26,10 +26,10 @@ def _recurse(text: str) -> None:
     _recurse(text)
 
 
-def analyse(text: str, *arguments: Any) -> Any:
+def analyse(text: str, *arguments: Any, **more: Any) -> Any:
     if "def no_facts" in text:
         _recurse(text)
-    return _analyse(text, *arguments)
+    return _analyse(text, *arguments, **more)
 
 
 def work_facts(text: str, *arguments: Any, **more: Any) -> Any:
