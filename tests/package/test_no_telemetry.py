@@ -147,7 +147,7 @@ async def _predict(room: Room) -> None:
 
 
 async def _tune(room: Room) -> None:
-    rows = [{**row, "value": row["value"] * 3} for row in function_rows(24)]
+    rows = [{**row, "value": row["value"] * 3} for row in function_rows(60)]
     write_rows(rows, data := room.project.parent / "watch" / "team.parquet")
     printed = await room.run(*room.rlm_lsp, "tune", "--data", data, "--name", "ours")
     assert "rlm-lsp model use ours" in printed
