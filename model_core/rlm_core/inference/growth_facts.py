@@ -19,6 +19,7 @@ FACT_FEATURES = (
 )
 # The shares of functions of the training problems whose stated class is that of their complete facts.
 _NAMED, _CONSTANT = 0.9, 0.8
+_AT_MOST_LINEAR = frozenset({"1", "log n", "sqrt n", "n", "n log n"})
 _LITERAL_WORK = 1e-5
 """Seconds above which a cost that the text fixes is work that does not depend on the inputs, not just a few steps."""
 _MOST_CALLS = 1e6
@@ -87,9 +88,9 @@ def size_names(growth: Sequence[Growth]) -> tuple[str, ...]:
 def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     """The growth of a function that its facts decide; None where the head decides.
 
-    The facts decide where the cost of every call is known, and no `while` hides how often it runs: that could only add
-    to exponential growth. Constant growth is theirs to state for work that the text fixes and for functions whose sizes
-    are all known, unless another number than a parameter's default may be passed.
+    The facts decide where the cost of every call and the input of every product are known, and no `while` hides how
+    often it runs: that could only add to exponential growth. Constant growth is theirs to state for work that the text
+    fixes and for functions whose sizes are all known, unless another number than a parameter's default may be passed.
     """
     work, growth = code.work, input_growth(code, metric)
     if work is None or code.basis != "call" or not work.nodes or work.endless is not None:
@@ -99,9 +100,12 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     if work.unknown_calls:
         return None
     if growth:
-        if _WHILE.search(code.text):
+        named = class_of(growth)
+        # More than about linear growth is claimed in inputs: an unnamed size may be no more than a few items.
+        is_unnamed = any(factor.size.startswith("?") for factor in growth) and named not in _AT_MOST_LINEAR
+        if is_unnamed or _WHILE.search(code.text):
             return None
-        return GrowthEstimate(class_of(growth), _NAMED, size_names(growth))
+        return GrowthEstimate(named, _NAMED, size_names(growth))
     if (
         work.fixed
         and not work.latency.growth

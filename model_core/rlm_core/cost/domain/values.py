@@ -19,7 +19,7 @@ from .records import record
 
 NUMBERS = frozenset({"int", "float", "bool"})
 SEQUENCES = frozenset({"list", "tuple", "str", "bytes", "bytearray"})
-_CONTAINERS = SEQUENCES | {"set", "frozenset", "dict", "deque"}
+SIZED = SEQUENCES | {"set", "frozenset", "dict", "deque"}
 DIGIT_BITS = 30  # of a digit of CPython's integers
 
 
@@ -90,7 +90,7 @@ class Value:
                 return bool(self.constant)
             except Exception:
                 return None
-        if self.kind in _CONTAINERS and self.size is not None and self.size.exact is not None:
+        if self.kind in SIZED and self.size is not None and self.size.exact is not None:
             return self.size.exact > 0
         if self.kind in ("user-function", "function", "module", "class"):
             return True

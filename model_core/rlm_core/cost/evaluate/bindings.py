@@ -10,9 +10,9 @@ from ..domain.context import Context
 from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING
 from ..domain.frames import LoopVariable
-from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.quantities import ONE, ZERO, Quantity, constant, of_size
 from ..domain.records import replace
-from ..domain.values import NUMBERS, Value, literal
+from ..domain.values import NUMBERS, SIZED, UNKNOWN, Value, literal
 from ..library.unit_costs import primitive
 from .containers import entry_of, index_of
 from .library_calls import apply_rule
@@ -21,9 +21,9 @@ from .objects import special
 
 def bind_items(context: Context, target: ast.expr, iterable: Value) -> LoopVariable | None:
     """Bind a loop's target to an average item; the loop variable where it runs over known numbers."""
-    item = iterable.item if iterable.item is not None else Value("unknown", name=_label(target))
-    if item.kind == "unknown" and not item.name and isinstance(target, ast.Name):
-        item = Value("unknown", name=target.id)
+    item = iterable.item if iterable.item is not None else UNKNOWN
+    if isinstance(target, ast.Name):
+        item = _named(item, target.id)
     if iterable.kind not in ("range", "iterator"):
         item = replace(item, bytes=ZERO)
     bind_target(context, target, item)
@@ -31,6 +31,15 @@ def bind_items(context: Context, target: ast.expr, iterable: Value) -> LoopVaria
     if isinstance(target, ast.Name) and isinstance(bounds, tuple) and len(bounds) == 3:
         return LoopVariable(target.id, *bounds, value=item)
     return None
+
+
+def _named(item: Value, name: str) -> Value:
+    """Return an item whose size, where the text does not show it, has the name of the loop's target."""
+    if item.kind == "unknown" and not item.name:
+        return replace(item, name=name)
+    if item.kind in SIZED and item.size is None:
+        return replace(item, size=of_size(name))
+    return item
 
 
 def bind_target(context: Context, target: ast.expr, value: Value) -> None:

@@ -19,7 +19,7 @@ from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import ONE, ZERO, Range, constant
 from ..domain.records import replace
 from ..domain.syntax import Function, called_name, nodes_of
-from ..domain.values import NONE, UNKNOWN, Value
+from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import primitive, seconds
 from ..scope import Definition, Scope
 from .closures import bind_around, grow_around
@@ -69,9 +69,7 @@ def call_user(
         for loop in active.loops:
             times = times * loop.trips
         active.recursive.append(Recursive(names, share, times, active is caller, active.given, takes_back(active.node)))
-        # A function that takes a container usually returns one of about the same size.
-        sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
-        return Value(size=sized.size) if sized is not None else UNKNOWN
+        return _hinted(context, definition, _result_of_recursion(active, names))
     if len(context.open) > MOST_INLINED:
         context.meter.miss(called)
         return _hinted(context, definition, UNKNOWN)
@@ -105,6 +103,16 @@ def call_user(
     if receiver is not None and node.args.args:
         context.left_in_receiver = frame.filled.get(node.args.args[0].arg, ZERO)
     return _hinted(context, definition, result)
+
+
+def _result_of_recursion(active: Frame, names: dict[str, Value]) -> Value:
+    """Return what is known of a recursive call's result: a number where what the text returns before is one."""
+    before = joined(active.results) if active.results else UNKNOWN
+    if before.is_number:
+        return Value(before.kind if before.kind in NUMBERS else before.type)
+    # A function that takes a container usually returns one of about the same size.
+    sized = next((value for value in names.values() if value.size is not None and value.kind in _SIZED), None)
+    return Value(size=sized.size) if sized is not None else UNKNOWN
 
 
 def _hinted(context: Context, definition: tuple[Function, Scope, str, Frame | None], result: Value) -> Value:

@@ -68,10 +68,10 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
         return _of_union(context, [*parts, *([ast.Constant(None)] if short == "Optional" else [])], name, depth)
     kind = _CONTAINERS.get(short)
     if kind == "tuple" and parts and not _is_open_tuple(parts):
-        items = tuple(of_hint(context, part, "", depth + 1) or UNKNOWN for part in parts)
+        items = tuple(_item(context, parts, place, depth) or UNKNOWN for place in range(len(parts)))
         return Value("tuple", size=constant(len(items)), item=items[0], payload=items)
     if kind is not None:
-        item, entry = (_item(context, parts, place, name, depth) for place in (0, 1))
+        item, entry = (_item(context, parts, place, depth) for place in (0, 1))
         return replace(of_kind(kind, name), item=item, entry=entry if kind == "dict" else None)
     if short in NUMBERS or short in _TEXTS:
         return of_kind(short, name)
@@ -91,7 +91,7 @@ def of_kind(kind: str, name: str) -> Value:
     """Return a value of a kind, or of a type of the library, called ``name``; its size has that name, if any."""
     if kind in NUMBERS:
         # A number that has a name is a parameter, which loops and recursion may count with.
-        return Value("unknown", name=name, type=kind) if name and not name.endswith("]") else Value(kind)
+        return Value("unknown", name=name, type=kind) if name else Value(kind)
     size = of_size(name) if name else None
     if kind in _TEXTS:
         return Value(kind, size=size, item=Value("str", size=ONE) if kind == "str" else Value("int"))
@@ -161,8 +161,10 @@ def _is_open(value: Value) -> bool:
     return value.kind == "unknown" and not value.type and value.size is None and value.number is None
 
 
-def _item(context: Context, parts: list[ast.expr], place: int, name: str, depth: int) -> Value | None:
-    return of_hint(context, parts[place], f"{name}[]" if name else "", depth + 1) if place < len(parts) else None
+def _item(context: Context, parts: list[ast.expr], place: int, depth: int) -> Value | None:
+    """Return an average item of a container; texts in containers are short, other sizes are those of no input."""
+    value = of_hint(context, parts[place], "", depth + 1) if place < len(parts) else None
+    return replace(value, size=library.SHORT) if value is not None and value.kind == "str" else value
 
 
 def _is_open_tuple(parts: list[ast.expr]) -> bool:

@@ -14,7 +14,7 @@ from .array_values import new_pages, refaulted, temporary
 from .conventional_names import CONVENTIONAL
 from .entries import Entries
 from .result_kinds import function_result, method_result
-from .rules import COUNTING, ENDLESS, Rule, collection_cost, is_endless, passed
+from .rules import COUNTING, ENDLESS, SHORT, Rule, collection_cost, is_endless, passed
 from .statements import read_tables
 from .unit_costs import primitive
 
@@ -23,6 +23,7 @@ __all__ = [
     "COUNTING",
     "ENDLESS",
     "ENTRIES",
+    "SHORT",
     "Rule",
     "attribute",
     "collection_cost",
