@@ -21,6 +21,29 @@ MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
+class SizeSpread:
+    """The least, median and largest value of a size over the recorded calls of a unit."""
+
+    least: float
+    median: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizedCalls:
+    """Calls of a unit with inputs of about the same sizes.
+
+    ``sizes`` are their medians by name, ``median`` is of the metric in SI units over ``calls``. ``scaled`` are calls
+    that were made again with larger inputs, not calls of the tests.
+    """
+
+    sizes: Mapping[str, float]
+    median: float
+    calls: int
+    scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """One metric of one function under the tests of one run, in SI units: median, 10 % and 90 % quantile of its calls.
 
