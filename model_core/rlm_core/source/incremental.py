@@ -97,7 +97,7 @@ class PythonReader:
                     self._versions[name] = _Version(parsed, [], place)
                 return _whole(parsed, dotted, is_package, path)
             before = last.statements if last is not None else []
-            known = {last.parsed.source[entry.start : entry.end]: entry for entry in before} if last is not None else {}
+            known = _by_text(last.parsed.source, before) if last is not None else {}
             functions = merged(entry.index for entry in before)
             statements = _statements(parsed, known, functions, dotted, is_package)
         if name is not None and is_valid:
@@ -108,6 +108,12 @@ class PythonReader:
     def forget(self, name: Hashable) -> None:
         """Forget the versions of a file."""
         self._versions.pop(name, None)
+
+
+def _by_text(source: bytes, statements: list[_Statement]) -> dict[bytes, _Statement]:
+    """Map the text of statements that start a line to them; the text of an indented function has its indentation."""
+    starts_line = (entry for entry in statements if entry.start == 0 or source[entry.start - 1] == ord("\n"))
+    return {source[entry.start : entry.end]: entry for entry in starts_line}
 
 
 def _statements(
@@ -122,7 +128,8 @@ def _statements(
     for node in parsed.root.children:
         start, end, row = node.start_byte, node.end_byte, node.start_point.row
         text = source[start:end]
-        statement = known.get(text) if readable is source or readable[start:end] == text else None
+        is_read = readable is source or readable[start:end] == text
+        statement = known.get(text) if is_read and not node.start_point.column else None
         if statement is None:
             units = find_functions(source, node)
             index = index_units(units, node, dotted, is_package=is_package, known=functions)

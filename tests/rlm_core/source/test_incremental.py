@@ -78,6 +78,15 @@ def test_only_the_statement_that_changed_is_analysed(monkeypatch: pytest.MonkeyP
     assert analysed == ["def f7():\n    return 'ß' * 7"]
 
 
+def test_an_indented_function_is_another_text() -> None:
+    reader = PythonReader()
+    text = PIECES[0] + 2 * PIECES[2]
+    reader.read(parsed(text), "a.b", name="n")
+    body = text.rindex("       return")
+    text = f"{text[:body]} {PIECES[0]}{text[body + 4 :]}"
+    assert content(reader.read(parsed(text), "a.b", name="n")) == content(PythonReader().read(parsed(text), "a.b"))
+
+
 def test_equal_functions_in_two_places_are_both_there() -> None:
     first, second = PythonReader().read(parsed(PIECES[0] * 2)).units
     assert (first.span.start_line, second.span.start_line) == (0, 2)
