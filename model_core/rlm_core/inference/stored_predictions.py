@@ -23,7 +23,7 @@ FILE = "predictions.sqlite3"
 # About 2 KB per query.
 _MOST_ENTRIES = 20_000
 _MOST_BYTES = 64 * 2**10  # of an entry
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[Prediction])
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class StoredPredictor(PredictorWrapper):
@@ -36,34 +36,25 @@ class StoredPredictor(PredictorWrapper):
         super().__init__(base)
         self._model = model
         folder = default_folder()
-        self._store = EntryStore(folder / FILE if folder is not None else None, _MOST_ENTRIES, _MOST_BYTES)
+        path = folder / FILE if folder is not None else None
+        self._store = EntryStore(path, list[Prediction], _MOST_ENTRIES, _MOST_BYTES)
         self._lock = threading.Lock()
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
         keys = [self._key(code, asked) for code, asked in zip(texts, queries, strict=True)]
         with self._lock:
-            answers = [self._stored(key) for key in keys]
+            answers = [self._store.get(key) for key in keys]
         missing = [number for number, answer in enumerate(answers) if answer is None]
         if missing:
             made = self.base.predict([texts[number] for number in missing], [queries[number] for number in missing])
             with self._lock:
                 for number, line in zip(missing, made, strict=True):
                     answers[number] = line
-                    if (key := keys[number]) is not None:
-                        self._store.put(key, _ENCODER.encode(line))
+                    self._store.put(keys[number], line)
         with self._lock:
             self._store.save()
         return [answer for answer in answers if answer is not None]
-
-    def _stored(self, key: bytes | None) -> list[Prediction] | None:
-        content = self._store.get(key) if key is not None else None
-        if content is None:
-            return None
-        try:
-            return _DECODER.decode(content)
-        except (msgspec.MsgspecError, ValueError):
-            return None
 
     def _key(self, code: CodeText, asked: Sequence[Query]) -> bytes | None:
         """The digest of what answers depend on; None where there is none."""

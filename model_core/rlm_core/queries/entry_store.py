@@ -1,4 +1,4 @@
-"""Entries on the disk, for all processes of a user: a key -> bytes.
+"""Entries on the disk, for all processes of a user: a key -> an object as MessagePack.
 
 A store is an SQLite database in the user's cache folder, with a checksum per entry: a damaged entry is a miss, and a
 broken file is begun again. What was not used for the longest time goes. A key is a digest of all that an entry depends
@@ -16,6 +16,9 @@ import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
 
 VARIABLE = "RLM_LSP_FACTS_CACHE"
 _OFF = ("0", "false", "no", "off")
@@ -29,6 +32,9 @@ _TABLE = (
 # Keys are in no order.
 _PRUNE = "DELETE FROM entries WHERE key IN (SELECT key FROM entries ORDER BY used, key LIMIT ?)"
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+T = TypeVar("T")
+# JSON has no infinity, which a bound may be.
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 def default_folder() -> Path | None:
@@ -78,19 +84,21 @@ def _installed() -> list[str]:
     return sorted(found)
 
 
-class EntryStore:
+class EntryStore(Generic[T]):
     """Entries on the disk by key. Not thread-safe; other objects and processes may use the same file.
 
     Nothing is raised: what cannot be read is a miss, and what cannot be written is left out.
 
     Args:
         path: the database; None for a store that keeps nothing.
+        entry_type: the type of an entry.
         most_entries: more are pruned.
         most_bytes: a larger entry is not kept.
     """
 
-    def __init__(self, path: Path | None, most_entries: int, most_bytes: int) -> None:
+    def __init__(self, path: Path | None, entry_type: type[T], most_entries: int, most_bytes: int) -> None:
         self._path, self._most_entries, self._most_bytes = path, most_entries, most_bytes
+        self._decoder = msgspec.msgpack.Decoder(entry_type)
         self._connection: sqlite3.Connection | None = None
         self._room = 0  # counting takes tens of milliseconds, so it is not done each time
         self._new: dict[bytes, bytes] = {}
@@ -101,9 +109,9 @@ class EntryStore:
         """False where nothing is kept: no key need be made."""
         return self._path is not None
 
-    def get(self, key: bytes) -> bytes | None:
+    def get(self, key: bytes | None) -> T | None:
         """The entry of a key; None where there is none."""
-        if (connection := self._opened()) is None:
+        if key is None or (connection := self._opened()) is None:
             return None
         try:
             row = connection.execute("SELECT used, checksum, entry FROM entries WHERE key = ?", (key,)).fetchone()
@@ -115,14 +123,22 @@ class EntryStore:
         used, checksum, content = row
         if not isinstance(content, bytes) or checksum != _checksum(key, content):
             return None
+        try:
+            entry = self._decoder.decode(content)
+        except (msgspec.MsgspecError, ValueError):
+            return None
         if used != _today():
             self._used.add(key)
-        return content
+        return entry
 
-    def put(self, key: bytes, content: bytes) -> None:
+    def put(self, key: bytes | None, entry: T) -> None:
         """Keep an entry until :meth:`save`."""
-        if self._path is not None and len(content) <= self._most_bytes:
-            self._new[key] = content
+        if key is None or self._path is None:
+            return
+        with suppress(UnicodeError, OverflowError):  # half a surrogate pair, an integer of more than 64 bits
+            content = _ENCODER.encode(entry)
+            if len(content) <= self._most_bytes:
+                self._new[key] = content
 
     def save(self) -> None:
         """Write what is new to the disk."""

@@ -9,7 +9,6 @@ Entries are MessagePack in an :class:`EntryStore`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -36,10 +35,6 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     questions: tuple[Question, ...] = ()
     answers: str = ""
     dependencies: tuple[tuple[str, str], ...] = ()
-
-
-# JSON has no infinity, which a bound may be.
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Entry)
 
 
 def digest(answers: Iterable[str]) -> str:
@@ -89,25 +84,15 @@ class FactsCache:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._store = EntryStore(folder / FILE if folder is not None else None, _MOST_ENTRIES, _MOST_BYTES)
+        self._store = EntryStore(folder / FILE if folder is not None else None, Entry, _MOST_ENTRIES, _MOST_BYTES)
 
     def get(self, *parts: str) -> Entry | None:
         """The entry of a key; None where there is none."""
-        key = self._key(parts)
-        content = self._store.get(key) if key is not None else None
-        if content is None:
-            return None
-        try:
-            return _DECODER.decode(content)
-        except (msgspec.MsgspecError, ValueError):
-            return None
+        return self._store.get(self._key(parts))
 
     def put(self, entry: Entry, *parts: str) -> None:
         """Keep an entry until :meth:`save`."""
-        key = self._key(parts)
-        if key is not None:
-            with suppress(UnicodeError, OverflowError):  # half a surrogate pair, an integer of more than 64 bits
-                self._store.put(key, _ENCODER.encode(entry))
+        self._store.put(self._key(parts), entry)
 
     def save(self) -> None:
         """Write what is new to the disk."""

@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import rlm_core
 from rlm_core.files import read_regular
 from rlm_core.folders import walk
@@ -34,7 +33,6 @@ FILE = "files.sqlite3"
 _MOST_ENTRIES = 4_000
 _MOST_BYTES = 2**20  # of an entry
 _WRITTEN_AT_ONCE = 50
-_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(FileAnswer)
 
 
 class FileAnswers:
@@ -46,7 +44,7 @@ class FileAnswers:
         is_known = model is not None and runner.ray is None and (without_measured or not _is_anything_measured())
         self._run = _digest_of_run(model, selected) if is_known and model is not None else None
         path = folder / FILE if folder is not None and self._run is not None else None
-        self._store = EntryStore(path, _MOST_ENTRIES, _MOST_BYTES)
+        self._store = EntryStore(path, FileAnswer, _MOST_ENTRIES, _MOST_BYTES)
         self._packages: dict[tuple[Path, str], bytes | None] = {}
         self._unsaved = 0
 
@@ -67,22 +65,13 @@ class FileAnswers:
 
     def find(self, key: bytes | None) -> FileAnswer | None:
         """The answer about the file with a key, if it is known."""
-        content = self._store.get(key) if key is not None else None
-        if content is None:
-            return None
-        try:
-            return _DECODER.decode(content)
-        except (msgspec.MsgspecError, ValueError):
-            return None
+        return self._store.get(key)
 
     def keep(self, key: bytes, answer: FileAnswer) -> None:
         """Keep the answer about a file, unless the next one may be better."""
         if answer.failed or answer.error is not None:
             return
-        try:
-            self._store.put(key, _ENCODER.encode(answer))
-        except (UnicodeError, OverflowError):  # half a surrogate pair, an integer of more than 64 bits
-            return
+        self._store.put(key, answer)
         self._unsaved += 1
         if self._unsaved >= _WRITTEN_AT_ONCE:
             self.save()
