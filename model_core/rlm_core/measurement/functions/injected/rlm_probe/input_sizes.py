@@ -1,0 +1,298 @@
+"""Takes the sizes of a call's inputs before it runs: a code object and the values of its parameters -> sizes by name.
+
+Names are those of the cost analysis: ``items`` is a number itself, or the length of a container or text, or the
+elements of an array; ``rows[]`` the mean length inside, of a few items; ``self.queue`` is held by an attribute that the
+text reads; ``a.0`` is an axis of an array, ``df.rows`` and ``df.columns`` are those of a frame.
+
+No code of the program runs, no iterator moves and nothing is kept: lengths are taken of builtin containers and of known
+classes of libraries alone, and attributes are read past properties and ``__getattr__``.
+"""
+
+from __future__ import annotations
+
+import math
+import opcode
+import sys
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple
+
+MOST_SIZES = 16
+"""So many sizes of a call are taken: those of parameters first, then those of attributes in the order of the text."""
+MOST_NUMBER = 1e15
+"""A larger number is a hash, an identity or a time, not a size."""
+_MOST_DEPTH = 3  # attributes in a row
+_SAMPLED = 4  # items of which a mean length is taken
+_AXES = 4
+
+# Metaclasses may have their own; these are the interpreter's.
+_mro: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
+_namespace: Callable[[type], Mapping[str, object]] = vars(type)["__dict__"].__get__
+_module: Callable[[type], object] = vars(type)["__module__"].__get__
+_name: Callable[[type], str] = vars(type)["__name__"].__get__
+_attribute = object.__getattribute__
+
+_SEQUENCES = (list, tuple, deque)
+_EMPTY: dict[str, str] = {}
+_OTHERS = (set, frozenset, dict, type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
+_TEXTS = (str, bytes, bytearray, range, array, memoryview)
+# By identity: a class may define how it is hashed and compared.
+_INDEXED = frozenset(map(id, _SEQUENCES))
+_NESTED = frozenset(map(id, (*_SEQUENCES, *_OTHERS)))
+_SIZED = _NESTED | frozenset(map(id, _TEXTS))
+_NUMBERS = frozenset(map(id, (int, float)))
+_PLAIN = _SIZED | _NUMBERS | frozenset(map(id, (bool, type(None), complex, type)))
+# Class attributes of these kinds run nothing when they are read from an instance.
+_READABLE = _PLAIN | {id(MemberDescriptorType)}
+# Classes with a shape, and the packages that they must come from; their subclasses may have another shape.
+_SHAPED = {
+    "DataFrame": ("pandas", "polars"),
+    "Series": ("pandas", "polars"),
+    "Index": ("pandas",),
+    "Tensor": ("torch",),
+    "Parameter": ("torch",),
+}
+
+
+class _Input(NamedTuple):
+    """A parameter, or with the index of the input that holds it an attribute; and the names of its sizes."""
+
+    holder: int
+    attribute: str
+    name: str
+    inside: str
+
+
+class InputSizes:
+    """The inputs of a code object: its parameters and the attributes of them that its text reads."""
+
+    __slots__ = ("_inputs",)
+
+    def __init__(self, code: CodeType) -> None:
+        parameters = _parameters(code)
+        self._inputs = [_Input(-1, name, name, f"{name}[]") for name in parameters]
+        places: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(parameters)}
+        private = _private_prefix(code)
+        for path in _attribute_paths(code, frozenset(parameters)):
+            if len(path) <= _MOST_DEPTH + 1 and path[:-1] in places and path not in places:
+                holder, attribute = places[path[:-1]], path[-1]
+                places[path] = len(self._inputs)
+                shown = f"__{attribute.removeprefix(private)}" if attribute.startswith(private) else attribute
+                name = f"{self._inputs[holder].name}.{shown}"
+                self._inputs.append(_Input(holder, attribute, name, f"{name}[]"))
+        del self._inputs[max(2 * MOST_SIZES, len(parameters)) :]
+
+    def __bool__(self) -> bool:
+        return bool(self._inputs)
+
+    def of(self, arguments: Mapping[str, object]) -> dict[str, float]:
+        """The sizes of a call by name, from the values of its parameters; those that cannot be taken are left out."""
+        found: dict[str, float] = {}
+        values: list[object] = []
+        try:
+            for one in self._inputs:
+                holder, attribute = one.holder, one.attribute
+                value = arguments.get(attribute) if holder < 0 else _held(values[holder], attribute)
+                values.append(value)
+                if value is not None:
+                    _add(found, one, value)
+                    if len(found) >= MOST_SIZES:
+                        break
+        except Exception:  # noqa: S110 - measuring raises nothing into the program
+            pass
+        return found
+
+
+def sizes_of(code: CodeType | InputSizes, arguments: Mapping[str, object]) -> dict[str, float]:
+    """The sizes of a call of a function by name, from the values of its parameters by name."""
+    return (code if isinstance(code, InputSizes) else InputSizes(code)).of(arguments)
+
+
+def _add(found: dict[str, float], one: _Input, value: object) -> None:
+    kind = id(type(value))
+    if kind in _NUMBERS:
+        if 0 <= value <= MOST_NUMBER:  # type: ignore[operator]
+            found[one.name] = value  # type: ignore[assignment]
+        return
+    length = _length(value)
+    if length is not None:
+        found[one.name] = length
+        if length and (kind in _NESTED or kind not in _PLAIN):
+            inside = _mean_length(value, length)
+            if inside is not None:
+                found[one.inside] = inside
+    elif kind not in _PLAIN:
+        _add_of_library(found, one.name, value)
+
+
+def _length(value: object) -> int | None:
+    """The length of a builtin container or text, or of a class that is derived from one and has no other length."""
+    kind = type(value)
+    if id(kind) in _SIZED:
+        return len(value)  # type: ignore[arg-type]
+    if id(kind) in _PLAIN:
+        return None
+    for base in _mro(kind):
+        if id(base) in _SIZED:
+            return len(value)  # type: ignore[arg-type]
+        if "__len__" in _namespace(base):
+            return None
+    return None
+
+
+def _mean_length(value: Any, length: int) -> float | None:
+    """The mean length of a few items, of a mapping its values; None where the first has no length."""
+    total, count = 0.0, 0
+    for item in _samples(value, length):
+        inside = _length(item)
+        if inside is None:
+            shape = _shape(item)
+            inside = math.prod(shape) if shape is not None else None
+        if inside is not None:
+            total += inside
+            count += 1
+        elif not count:
+            return None
+    return total / count if count else None
+
+
+def _samples(value: Any, length: int) -> Iterable[object]:
+    """A few items of an exact builtin container."""
+    kind = id(type(value))
+    if kind in _INDEXED:
+        if length <= _SAMPLED:
+            return tuple(value)
+        return [value[place * (length - 1) // (_SAMPLED - 1)] for place in range(_SAMPLED)]
+    if kind in _NESTED:
+        return islice(iter(value.values() if kind == id(dict) else value), _SAMPLED)
+    for base in _mro(type(value)):
+        if base is dict:
+            return islice(dict.values(value), _SAMPLED)
+        if base in (list, tuple):
+            return islice(base.__iter__(value), _SAMPLED)
+    return ()
+
+
+def _add_of_library(found: dict[str, float], name: str, value: object) -> None:
+    shape = _shape(value)
+    if shape is None:
+        if _is_number_of_numpy(type(value)):
+            number = float(value)  # type: ignore[arg-type]
+            if 0 <= number <= MOST_NUMBER:
+                found[name] = number
+    elif _name(type(value)) == "DataFrame":
+        found[f"{name}.rows"], found[f"{name}.columns"] = shape
+    else:
+        found[name] = math.prod(shape)
+        if len(shape) > 1:
+            for axis, size in enumerate(shape[:_AXES]):
+                found[f"{name}.{axis}"] = size
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    """The shape of an array, tensor, series or frame; None of anything else."""
+    kind = type(value)
+    if id(kind) in _PLAIN:
+        return None
+    numpy_array = _exported("numpy", "ndarray")
+    if numpy_array is not None and any(base is numpy_array for base in _mro(kind)):
+        read = _namespace(numpy_array)["shape"]
+        return read.__get__(value) if isinstance(read, GetSetDescriptorType) else None
+    if _name(kind) in _SHAPED and _is_of_library(kind):
+        return tuple(value.shape)  # type: ignore[attr-defined]
+    return None
+
+
+def _is_of_library(kind: type) -> bool:
+    """Whether a class is really that of a known library, not one that only has its name."""
+    module = _module(kind)
+    return (
+        isinstance(module, str)
+        and module.partition(".")[0] in _SHAPED[_name(kind)]
+        and _exported(module, _name(kind)) is kind
+    )
+
+
+def _is_number_of_numpy(kind: type) -> bool:
+    numbers = (_exported("numpy", "integer"), _exported("numpy", "floating"))
+    return any(base is number for base in _mro(kind) for number in numbers)
+
+
+def _exported(module: str, name: str) -> Any:
+    """What a module that is imported holds under a name, past a ``__getattr__`` that it may have."""
+    found = sys.modules.get(module)
+    return vars(found).get(name) if type(found) is ModuleType else None
+
+
+def _held(value: object, name: str) -> object:
+    """The value of an attribute of an instance, where reading it runs no code of the program; else None."""
+    kind = type(value)
+    if id(kind) in _PLAIN:
+        return None
+    for base in _mro(kind):
+        if base is type:
+            return None
+        if name in (namespace := _namespace(base)):
+            if id(type(namespace[name])) not in _READABLE:
+                return None
+            break
+    try:
+        return _attribute(value, name)
+    except AttributeError:
+        return None
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    """The names of the parameters; ``*args`` and ``**options`` without their stars."""
+    variadic = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + variadic]
+
+
+def _private_prefix(code: CodeType) -> str:
+    """What the compiler puts before the names of private attributes in a method, as ``_Queue__`` in ``Queue.pop``."""
+    owner = code.co_qualname.rpartition(".")[0].rpartition(".")[2].lstrip("_")
+    return f"_{owner}__" if owner.isidentifier() else "\0"
+
+
+_LOADS = {
+    number
+    for name, number in opcode.opmap.items()
+    if name == "LOAD_DEREF" or ("LOAD_FAST" in name and "CLEAR" not in name)
+}
+# Two loads, or a store and a load, in one: the variable that is loaded last is in the lower half.
+_PAIRS = {opcode.opmap[name] for name in opcode.opmap if name.count("_FAST") == 2}
+_LOAD_ATTRIBUTE, _LONGER, _CACHE = opcode.opmap["LOAD_ATTR"], opcode.opmap["EXTENDED_ARG"], 0
+_HAS_METHOD_BIT = sys.version_info >= (3, 12)
+
+
+def _attribute_paths(code: CodeType, roots: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    """The attributes that a code object and those in it read of some variables, as ``("self", "heap", "items")``.
+
+    They come in the order of the text, and each after those that hold it. Methods that are called are left out.
+    """
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    variables = [*code.co_varnames, *cells, *code.co_freevars]
+    path: tuple[str, ...] = ()
+    longer = 0
+    raw = code.co_code
+    for operation, low in zip(raw[::2], raw[1::2], strict=True):
+        if operation == _CACHE:
+            continue
+        number = longer << 8 | low
+        longer = number if operation == _LONGER else 0
+        if operation in _LOADS:
+            variable = variables[number & 15 if operation in _PAIRS else number]
+            path = (variable,) if variable in roots else ()
+        elif operation == _LOAD_ATTRIBUTE and path and not (_HAS_METHOD_BIT and number & 1):
+            path = (*path, code.co_names[number >> 1 if _HAS_METHOD_BIT else number])
+            yield path
+        elif operation != _LONGER:
+            path = ()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = roots.intersection(constant.co_freevars)
+            if inner:
+                yield from _attribute_paths(constant, inner)
