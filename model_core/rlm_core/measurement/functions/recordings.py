@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .injected.rlm_probe.recording_writer import FORMAT
+from .injected.rlm_probe.recording_writer import FORMATS
 
 
 @dataclass(slots=True)
 class FunctionSamples:
-    """The samples of one function, in nanoseconds or bytes."""
+    """The samples of one function, in nanoseconds or bytes.
+
+    ``sizes`` are those of the calls' inputs by name, with a value per sample, NaN where a call has none. ``first`` are
+    the samples of the first call in each process.
+    """
 
     module: str
     qualname: str
@@ -22,10 +27,21 @@ class FunctionSamples:
     line: int
     kind: str
     samples: array[int] = field(default_factory=lambda: array("q"))
+    sizes: dict[str, array[float]] = field(default_factory=dict)
+    first: list[int] = field(default_factory=list)
     tests: int = 0
     exceptions: int = 0
     recursive: bool = False
     threads: bool = False
+
+    def extend(self, samples: Sequence[int], sizes: Mapping[str, Sequence[float]]) -> None:
+        """Add samples with the sizes of their calls."""
+        known = len(self.samples)
+        self.samples.extend(samples)
+        for name in {**self.sizes, **sizes}:
+            column = self.sizes.setdefault(name, array("d"))
+            column.extend([math.nan] * (known - len(column)))
+            column.extend(sizes.get(name) or [math.nan] * len(samples))
 
 
 @dataclass(slots=True)
@@ -68,7 +84,8 @@ def merge_recordings(recordings: Iterable[Recording]) -> list[FunctionSamples]:
             if known is None:
                 whole[key] = one
                 continue
-            known.samples.extend(one.samples)
+            known.extend(one.samples, one.sizes)
+            known.first += one.first
             known.tests += one.tests
             known.exceptions += one.exceptions
             known.recursive |= one.recursive
@@ -82,7 +99,7 @@ def _read(path: Path) -> Recording | None:
         for what, *rest in _lines(path):
             if recording is not None:
                 _take(recording, what, rest)
-            elif what == "start" and rest[0]["format"] == FORMAT:
+            elif what == "start" and rest[0]["format"] in FORMATS:
                 recording = Recording(path, rest[0])
             else:
                 return None
@@ -112,9 +129,10 @@ def _take(recording: Recording, what: str, rest: list[Any]) -> None:
         recording.in_test = True
     elif what == "seen":
         recording.in_test = False
-        for number, exceptions, recursive, threads, samples in rest[0]:
+        for number, exceptions, recursive, threads, samples, *sizes in rest[0]:
             seen = recording.functions[number]
-            seen.samples.extend(samples)
+            seen.extend(samples, _columns(sizes[0], len(samples)) if sizes else {})
+            seen.first = seen.samples[:1].tolist()
             seen.tests += 1
             seen.exceptions += exceptions
             seen.recursive |= bool(recursive)
@@ -125,3 +143,19 @@ def _take(recording: Recording, what: str, rest: list[Any]) -> None:
         recording.uncollected[rest[0]] = rest[1]
     elif what == "end":
         recording.end = rest[0]
+
+
+def _columns(sizes: Mapping[str, Any], count: int) -> dict[str, list[float]]:
+    """Sizes by name as lists with a value per call; see the writer of recordings.
+
+    Raises:
+        ValueError: a list of another length.
+        TypeError: something else than a number.
+    """
+    columns: dict[str, list[float]] = {}
+    for name, given in sizes.items():
+        values = given if isinstance(given, list) else [given] * count
+        if len(values) != count:
+            raise ValueError("sizes of other calls")
+        columns[name] = [math.nan if value is None else float(value) for value in values]
+    return columns

@@ -54,7 +54,7 @@ class Calibrator:
         watched = watcher.subjects()
         for function, _ in watched:
             function.taken = -_MANY  # no limit of calls, and no test has touched them
-        given: list[tuple[object, ...]] = [(), (), (DEPTH,), (_raise,)]
+        given: list[tuple[object, ...]] = [(0,), (0,), (DEPTH,), (_raise,)]
         names = [one.__name__ for one in subject.ALL]
         self._subjects = [
             (plain[name], call, function, arguments)
@@ -107,7 +107,7 @@ class Calibrator:
             loops.append(self._loop())
             for number, (plain, call, function, given) in enumerate(self._subjects):
                 times[2 * number].append(self._calls(plain, given))
-                function.raw.clear()
+                function.forget()
                 for _ in range(CALLS):
                     call(*given)
                 times[2 * number + 1].append(median(elapsed for elapsed, *_ in function.raw))
@@ -137,7 +137,7 @@ def calibrate_memory(make: Make) -> int:
     try:
         function, empty = watcher.subjects()[0]
         for _ in range(3 * CALLS):
-            empty()
+            empty(0)
         return round(median(function.samples[CALLS:]))
     finally:
         watcher.stop()

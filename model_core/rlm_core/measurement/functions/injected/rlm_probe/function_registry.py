@@ -10,7 +10,9 @@ from __future__ import annotations
 import inspect
 from array import array
 from collections.abc import Callable, Sequence
-from types import CodeType
+from types import CodeType, FrameType
+
+from .input_sizes import InputSizes
 
 TESTS_A_LEVEL = 10  # after so many tests that reached a function, it sleeps twice as long between tests
 _GENERATORS = (
@@ -23,19 +25,25 @@ _TESTS = frozenset({"tests", "test", "conftest"})
 
 Call = tuple[int, int, int, int]
 """Nanoseconds, what measuring cost among them; events of other taken calls, of recursive ones, exceptions of others."""
+Sizes = dict[str, float]
+"""The sizes of a call's inputs by name."""
+GetFrame = Callable[[int], FrameType]
+UNSIZED: Sizes = {}
 
 
 class Function:
     """A function of the measured packages and what was seen of it since the last test ended.
 
     ``kind`` is function, generator, coroutine or async generator; the latter three are measured a resume at a time.
-    ``raw`` are calls of which the costs of measuring are still to be taken off to make ``samples``.
+    ``raw`` are calls of which the costs of measuring are still to be taken off to make ``samples``; ``sizes`` are those
+    of the same calls. ``inputs`` are known from the first call on.
     """
 
     __slots__ = (
         "codes",
         "exceptions",
         "file",
+        "inputs",
         "is_on",
         "kind",
         "line",
@@ -45,6 +53,7 @@ class Function:
         "raw",
         "recursive",
         "samples",
+        "sizes",
         "taken",
         "tests",
         "threads",
@@ -58,7 +67,32 @@ class Function:
         self.taken = self.tests = self.exceptions = 0
         self.raw: list[Call] = []
         self.samples = array("q")
+        self.sizes: list[Sizes] = []
+        self.inputs: InputSizes | None = None
         self.recursive = self.threads = False
+
+    @property
+    def has_inputs(self) -> bool:
+        """True if calls may have sizes, as far as that is known."""
+        return self.inputs is None or bool(self.inputs)
+
+    def sizes_of(self, frame: FrameType) -> Sizes:
+        """The sizes of the inputs of a call that begins, from its frame."""
+        if self.inputs is None:
+            self.inputs = InputSizes(frame.f_code)
+        values = frame.f_locals
+        sizes = self.inputs.of(values)
+        if self.inputs and type(values) is dict:
+            # Up to Python 3.12 the frame keeps this copy, and would hold what the function lets go.
+            values.clear()
+        return sizes
+
+    def forget(self) -> None:
+        """Forget the calls that were seen."""
+        self.raw.clear()
+        self.sizes.clear()
+        del self.samples[:]
+        self.exceptions = 0
 
 
 class Scope:

@@ -86,7 +86,7 @@ class Injector(MetaPathFinder):
         self._on[function.number] = on
 
     def _begin(self, number: int) -> None:
-        self._meter.begin(self._roster.functions[number])
+        self._meter.begin(self._roster.functions[number], sys._getframe)
 
     def _end(self, number: int) -> None:
         failed = get_ident() in self._failing

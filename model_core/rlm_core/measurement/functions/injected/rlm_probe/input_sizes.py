@@ -16,6 +16,7 @@ import sys
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
 from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
@@ -76,7 +77,7 @@ class InputSizes:
         self._inputs = [_Input(-1, name, name, f"{name}[]") for name in parameters]
         places: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(parameters)}
         private = _private_prefix(code)
-        for path in _attribute_paths(code, frozenset(parameters)):
+        for path in _read_paths(code, frozenset(parameters)):
             if len(path) <= _MOST_DEPTH + 1 and path[:-1] in places and path not in places:
                 holder, attribute = places[path[:-1]], path[-1]
                 places[path] = len(self._inputs)
@@ -247,7 +248,7 @@ def _held(value: object, name: str) -> object:
 
 def _parameters(code: CodeType) -> tuple[str, ...]:
     """The names of the parameters; ``*args`` and ``**options`` without their stars."""
-    variadic = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    variadic = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + variadic]
 
 
@@ -266,6 +267,14 @@ _LOADS = {
 _PAIRS = {opcode.opmap[name] for name in opcode.opmap if name.count("_FAST") == 2}
 _LOAD_ATTRIBUTE, _LONGER, _CACHE = opcode.opmap["LOAD_ATTR"], opcode.opmap["EXTENDED_ARG"], 0
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)
+
+
+def _read_paths(code: CodeType, roots: frozenset[str]) -> list[tuple[str, ...]]:
+    """The same in a list; none of byte code that is not understood."""
+    try:
+        return list(_attribute_paths(code, roots)) if code.co_flags & CO_OPTIMIZED else []
+    except (IndexError, ValueError):
+        return []
 
 
 def _attribute_paths(code: CodeType, roots: frozenset[str]) -> Iterator[tuple[str, ...]]:

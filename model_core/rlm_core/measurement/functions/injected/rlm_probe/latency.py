@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from threading import get_ident
 from time import perf_counter_ns
 
-from .function_registry import Call, Function, FunctionRegistry
+from .function_registry import UNSIZED, Call, Function, FunctionRegistry, GetFrame
 
 Clock = Callable[[], int]
 
@@ -47,13 +47,14 @@ class Costs:
 
 
 class _Entry:
-    __slots__ = ("events", "function", "inner", "spent", "started", "unwound")
+    __slots__ = ("events", "function", "inner", "sizes", "spent", "started", "unwound")
 
     spent: int
     started: int
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.sizes = UNSIZED
         self.events = self.inner = self.unwound = 0
 
 
@@ -82,8 +83,11 @@ class LatencyMeter:
         self._threads: dict[int, _Thread] = {}
         self.unwound = 0
 
-    def begin(self, function: Function, *, clock: Clock = perf_counter_ns) -> None:
-        """A call of a function begins, or a generator goes on."""
+    def begin(self, function: Function, frame_of: GetFrame | None = None, *, clock: Clock = perf_counter_ns) -> None:
+        """A call of a function begins, or a generator goes on.
+
+        ``frame_of(2)``, from here, is the frame of the call; None where its parameters may have changed already.
+        """
         began = clock()
         ident = get_ident()
         thread = self._threads.get(ident)
@@ -103,6 +107,11 @@ class LatencyMeter:
         function.taken += 1
         thread.open[function] = 1
         entry = _Entry(function)
+        if frame_of is not None and function.has_inputs:
+            try:  # noqa: SIM105 - a context manager would be slower
+                entry.sizes = function.sizes_of(frame_of(2))
+            except Exception:  # noqa: S110 - such as where the stack has no room left: the call goes on without
+                pass
         thread.stack.append(entry)
         thread.events += 1
         entry.events, entry.inner, entry.unwound = thread.events, thread.inner, self.unwound
@@ -136,6 +145,7 @@ class LatencyMeter:
             elapsed = ended - entry.started - (thread.spent - entry.spent)
             events, inner = thread.events - entry.events, thread.inner - entry.inner
             function.raw.append((elapsed, events, inner, self.unwound - entry.unwound))
+            function.sizes.append(entry.sizes)
         thread.events += 1
         if function.taken >= self._roster.calls:
             self._roster.off(function)

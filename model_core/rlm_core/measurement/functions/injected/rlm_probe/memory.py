@@ -1,25 +1,35 @@
 """The peak memory of calls in bytes above the level at entry, as tracemalloc sees it; the peaks of nested calls count.
 
+What measuring itself holds is subtracted, as much as it was when the peak was reached: it changes only when a call
+begins or ends.
 Only calls on the main thread are taken, since the traced level is that of the whole process; where other threads were
 alive meanwhile, the function is marked. Memory that C code takes past Python's allocators is invisible.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import tracemalloc
+from sys import getsizeof
 from threading import get_ident
 from tracemalloc import get_traced_memory, reset_peak
 
-from .function_registry import Function, FunctionRegistry
+from .function_registry import UNSIZED, Function, FunctionRegistry, GetFrame
+
+_COPY = getsizeof({}) if sys.version_info < (3, 13) else 0
+"""Bytes of the copy of its variables that a frame keeps once it was asked for them, without its entries."""
 
 
 class _Entry:
-    __slots__ = ("base", "function", "own", "peak")
+    """An open call: bytes that the program held at entry and at most, and bytes of the call's frame as an object."""
+
+    __slots__ = ("base", "frame", "function", "peak", "sizes")
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.base = self.own = self.peak = 0
+        self.sizes = UNSIZED
+        self.base = self.peak = self.frame = 0
 
 
 class MemoryMeter:
@@ -35,6 +45,7 @@ class MemoryMeter:
         self._open: dict[Function, int] = {}
         self._stack: list[_Entry] = []
         self._own = 0  # bytes that measuring itself holds
+        self._leaving = 0  # of them, the frame of the call that has ended last, which the interpreter then drops
         self.unwound = 0
 
     def start(self) -> None:
@@ -43,8 +54,8 @@ class MemoryMeter:
             tracemalloc.start(1)
         self._main = threading.main_thread().ident
 
-    def begin(self, function: Function) -> None:
-        """A call of a function begins, or a generator goes on."""
+    def begin(self, function: Function, frame_of: GetFrame | None = None) -> None:
+        """A call of a function begins, or a generator goes on; ``frame_of`` is as in the meter of latencies."""
         if get_ident() != self._main:
             return
         if self._period != self._roster.period:
@@ -58,7 +69,7 @@ class MemoryMeter:
             return
         if function.taken >= self._roster.calls:
             return
-        before, peak = get_traced_memory()
+        before, peak = self._read()
         if self._stack and self._stack[-1].peak < peak:
             self._stack[-1].peak = peak
         if not function.taken:
@@ -67,20 +78,30 @@ class MemoryMeter:
         self._open[function] = 1
         entry = _Entry(function)
         self._stack.append(entry)
+        if frame_of is not None and function.has_inputs:
+            try:
+                frame = frame_of(2)
+                if function.kind == "function":
+                    entry.frame = getsizeof(frame) + _COPY
+                entry.sizes = function.sizes_of(frame)
+            except Exception:  # noqa: S110 - such as where the stack has no room left: the call goes on without
+                pass
         now = get_traced_memory()[0]
         self._own += now - before
-        entry.own, entry.base, entry.peak = self._own, now, now
+        entry.base = entry.peak = now - self._own
         reset_peak()
 
     def end(self, function: Function, failed: bool = False) -> None:
         """A call ends, or a generator waits; ``failed`` with an exception, and then its peak does not count."""
-        now, peak = get_traced_memory()
+        if get_ident() != self._main or self._period != self._roster.period:
+            return
         depth = self._open.get(function)
-        if depth is None or get_ident() != self._main or self._period != self._roster.period:
+        if depth is None:
             return
         if depth > 1:
             self._open[function] = depth - 1
             return
+        now, peak = self._read()
         entry = self._stack.pop()
         while entry.function is not function:
             self._open.pop(entry.function, None)
@@ -91,16 +112,25 @@ class MemoryMeter:
         if failed:
             function.exceptions += 1
         else:
-            grown = self._own - entry.own
-            function.samples.append(max(peak - entry.base - grown - self._constant, 0))
+            function.samples.append(max(peak - entry.base - self._constant, 0))
+            function.sizes.append(entry.sizes)
             if threading.active_count() > 1:
                 function.threads = True
         if self._stack and self._stack[-1].peak < peak:
             self._stack[-1].peak = peak
         if function.taken >= self._roster.calls:
             self._roster.off(function)
+        self._leaving = entry.frame
         self._own += get_traced_memory()[0] - now
         reset_peak()
+
+    def _read(self) -> tuple[int, int]:
+        """The bytes that are traced now, and the most since the last reading that the program held."""
+        now, peak = get_traced_memory()
+        held = peak - self._own
+        self._own -= self._leaving
+        self._leaving = 0
+        return now, max(held, now - self._own)
 
     def ran_past(self, nanoseconds: int) -> None:
         """Time does not matter here."""

@@ -69,7 +69,7 @@ class Monitor:
             self._api.use_tool_id(tool, NAME)
         register = self._api.register_callback
         register(self._watcher, events.PY_START, self._on_begin)
-        register(self._watcher, events.PY_RESUME, self._on_begin)
+        register(self._watcher, events.PY_RESUME, self._on_resume)
         register(self._watcher, events.PY_RETURN, self._on_end)
         register(self._watcher, events.PY_YIELD, self._on_end)
         register(self._watcher, events.PY_UNWIND, self._on_unwind)
@@ -122,10 +122,13 @@ class Monitor:
                 function = self.add(code, module)
                 self._meter.ran_past(clock() - began)
                 if function.is_on:
-                    self._meter.begin(function)
+                    self._meter.begin(function, sys._getframe)
         return self._api.DISABLE
 
     def _on_begin(self, code: CodeType, offset: int) -> None:
+        self._meter.begin(self._functions[id(code)], sys._getframe)
+
+    def _on_resume(self, code: CodeType, offset: int) -> None:
         self._meter.begin(self._functions[id(code)])
 
     def _on_end(self, code: CodeType, offset: int, value: object) -> None:

@@ -1,9 +1,9 @@
 """Samples of one process, written to a separate file: JSON Lines, one write per test, never rewritten.
 
 A line is an array whose first item says what it is: ``start`` (a header), ``function`` (a place), ``test`` (one
-begins), ``seen`` (one has ended: its samples), ``disturbed`` (why times must not count), ``uncollected`` (a file of
-tests that cannot be read, and why), ``end``. A process that dies loses the test that it is in; where nothing can be
-written any more, measuring stops.
+begins), ``seen`` (one has ended: its samples and, by name, the sizes of the calls' inputs), ``disturbed`` (why times
+must not count), ``uncollected`` (a file of tests that cannot be read, and why), ``end``. A process that dies loses the
+test that it is in; where nothing can be written any more, measuring stops.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from .function_registry import Function
+from .function_registry import Function, Sizes
 
-FORMAT = "rlm-spool-1"
+FORMAT = "rlm-spool-2"
+FORMATS = (FORMAT, "rlm-spool-1")
+"""Those that can be read; the first had no sizes."""
 
 
 class RecordingWriter:
@@ -58,7 +61,14 @@ class RecordingWriter:
             [
                 "seen",
                 [
-                    [one.number, one.exceptions, int(one.recursive), int(one.threads), one.samples.tolist()]
+                    [
+                        one.number,
+                        one.exceptions,
+                        int(one.recursive),
+                        int(one.threads),
+                        one.samples.tolist(),
+                        _columns(one.sizes),
+                    ]
                     for one in touched
                 ],
             ]
@@ -86,3 +96,13 @@ class RecordingWriter:
         except OSError as error:
             self.failure = f"{self.path}: cannot be written ({error.strerror})"
             self.close()
+
+
+def _columns(calls: Sequence[Sizes]) -> dict[str, float | list[float | None]]:
+    """The sizes of calls by name: a list with a value or None per call, one value where it is that of each."""
+    columns: dict[str, float | list[float | None]] = {}
+    for name in dict.fromkeys(name for sizes in calls for name in sizes):
+        values = [sizes.get(name) for sizes in calls]
+        first = values[0]
+        columns[name] = first if first is not None and values.count(first) == len(values) else values
+    return columns

@@ -104,8 +104,7 @@ class ProbeSession:
             self._calibrator.settle(touched)
         self.spool.seen(touched)
         for function in touched:
-            del function.samples[:]
-            function.exceptions = 0
+            function.forget()
 
     def finish(self, status: int, passed: int, *, paused: bool) -> None:
         """No more tests follow in this process; others do in the next one if it has ``paused``."""

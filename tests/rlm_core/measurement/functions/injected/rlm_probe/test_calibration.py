@@ -40,7 +40,7 @@ def test_calibration_finds_what_watching_costs(watched: tuple[FunctionRegistry, 
     function, empty = watcher.subjects()[0]
     function.raw.clear()
     for _ in range(300):
-        empty()
+        empty(0)
     assert len(function.raw) == 300
     # With these costs taken off, nothing is left of a function that does nothing.
     calibrator.settle([function])
