@@ -27,7 +27,17 @@ from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.units import accessor_of
 from rlm_core.types import BASIS_OF_KIND, Metric, Unit
 
-from .types import RUNTIME, Kind, Measurement
+from .types import (
+    MOST_SIZE_NAME,
+    MOST_SIZED,
+    MOST_SIZES,
+    RUNTIME,
+    SIZE_NAME,
+    Kind,
+    Measurement,
+    SizedCalls,
+    SizeSpread,
+)
 
 FOLDER, FILE = ".rlm", "measurements.jsonl"
 # Of a project. A line holds the text of one unit: 50,000 functions have about 50 MB.
@@ -46,19 +56,39 @@ _CALLED = frozenset(kind for kind in get_args(Kind) if BASIS_OF_KIND.get(kind, "
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+_Spread = tuple[_Amount, _Amount, _Amount]
+_SizeName = Annotated[str, msgspec.Meta(pattern=SIZE_NAME, max_length=MOST_SIZE_NAME)]
+_Sizes = Annotated[dict[_SizeName, _Amount], msgspec.Meta(max_length=MOST_SIZES)]
 
 
-class CommittedCost(msgspec.Struct, frozen=True):
-    """Quantiles of one metric over calls, in seconds or bytes."""
+class CommittedCalls(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Calls with inputs of about the same sizes, and their median in seconds or bytes."""
+
+    sizes: _Sizes
+    p50: _Amount
+    calls: _Count
+    scaled: bool = False
+
+
+class CommittedCost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Quantiles of one metric over calls, in seconds or bytes, and the sizes of the calls' inputs.
+
+    ``sizes`` are the least, median and largest value of each. Lines that older versions wrote have none.
+    """
 
     p10: _Amount
     p50: _Amount
     p90: _Amount
     calls: _Count
+    first: _Amount | None = None
+    sizes: Annotated[dict[_SizeName, _Spread], msgspec.Meta(max_length=MOST_SIZES)] = {}
+    sized: Annotated[tuple[CommittedCalls, ...], msgspec.Meta(max_length=2 * MOST_SIZED)] = ()
 
     def __post_init__(self) -> None:
         if not self.p10 <= self.p50 <= self.p90:
             raise ValueError("p10, p50 and p90 must rise")
+        if not all(least <= median <= most for least, median, most in self.sizes.values()):
+            raise ValueError("the three values of a size must rise")
 
 
 class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,6 +162,9 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
                 language=self.language,
                 cpu_score=self.cpu_score,
                 text=self.text,
+                sizes={name: SizeSpread(*spread) for name, spread in cost.sizes.items()},
+                sized=tuple(SizedCalls(calls.sizes, calls.p50, calls.calls, calls.scaled) for calls in cost.sized),
+                first=cost.first,
             )
 
 
@@ -374,7 +407,7 @@ def _units(measurements: Iterable[Measurement], root: Path) -> Iterator[Committe
         file = _file(one, root)
         if file is None or not one.ok or one.metric not in _METRICS:
             continue
-        cost = CommittedCost(_short(one.low), _short(one.median), _short(one.high), one.calls)
+        cost = _cost(one)
         unit = CommittedUnit(
             file,
             one.qualname,
@@ -398,6 +431,29 @@ def _units(measurements: Iterable[Measurement], root: Path) -> Iterator[Committe
             costs |= {"cpu_score": unit.cpu_score or known.cpu_score, "text": unit.text or known.text}
         found[key] = msgspec.structs.replace(unit, **costs)
     yield from found.values()
+
+
+def _cost(one: Measurement) -> CommittedCost:
+    return CommittedCost(
+        _short(one.low),
+        _short(one.median),
+        _short(one.high),
+        one.calls,
+        _short(one.first) if one.first is not None else None,
+        {
+            name: (_short(spread.least), _short(spread.median), _short(spread.most))
+            for name, spread in sorted(one.sizes.items())
+        },
+        tuple(
+            CommittedCalls(
+                {name: _short(size) for name, size in sorted(row.sizes.items())},
+                _short(row.median),
+                row.calls,
+                row.scaled,
+            )
+            for row in one.sized
+        ),
+    )
 
 
 def _file(one: Measurement, root: Path) -> str | None:

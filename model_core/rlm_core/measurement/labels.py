@@ -3,6 +3,9 @@
 Besides that form's fields a row has ``lastlineno``, ``source_hash``, ``kind``, ``language``, ``threads``, ``device``,
 ``machine``, ``workload``, ``measured_at`` and ``run``, and on demand the source ``text`` and its ``callees``. Of a
 program there is a row an input and run, of a kernel, module or network one a workload and run.
+
+By metric a row has ``sizes`` (least, median and largest value of each size of the calls' inputs), ``sized`` (calls by
+sizes, with their median) and ``first`` (the first call in each process), in seconds or bytes. Older rows have none.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -18,7 +22,18 @@ from rlm_core.errors import DataError, RlmError
 from rlm_core.files import read_regular
 from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.programs.sources import source_of
-from rlm_core.measurement.types import BENCHED, RESUMED, Kind, Measurement, source_hash
+from rlm_core.measurement.types import (
+    BENCHED,
+    MOST_SIZE_NAME,
+    MOST_SIZES,
+    RESUMED,
+    SIZE_NAME,
+    Kind,
+    Measurement,
+    SizedCalls,
+    SizeSpread,
+    source_hash,
+)
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.languages import LANGUAGES
 from rlm_core.source.parsed import ParsedSource
@@ -28,6 +43,7 @@ from rlm_core.types import Metric
 Label = dict[str, Any]
 _MICRO = 1e-6
 _DIGITS = 6
+_MOST_AMOUNT = 1e15
 _HASH = re.compile(r"[0-9a-f]{32}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 
@@ -58,6 +74,10 @@ def to_labels(measurements: Iterable[Measurement]) -> list[Label]:
             row |= {"calls": one.calls, "latency_ok": one.ok, "latency_us": _spread(one, _MICRO)}
         else:
             row |= {"mem_calls": one.calls, "peak_bytes": _spread(one, 1.0), "threads": one.threads}
+        row["sizes"][one.metric] = {name: list(astuple(spread)) for name, spread in one.sizes.items()}
+        row["sized"][one.metric] = [asdict(calls) for calls in one.sized]
+        if one.first is not None:
+            row["first"][one.metric] = one.first
     return list(rows.values())
 
 
@@ -115,6 +135,9 @@ def _empty(one: Measurement) -> Label:
         "workload": dict(one.workload),
         "measured_at": one.measured_at,
         "run": one.run,
+        "sizes": {},
+        "sized": {},
+        "first": {},
     }
 
 
@@ -160,8 +183,43 @@ def _measurements(row: Mapping[str, Any]) -> Iterator[Measurement]:
             language=_language(row.get("language", "python")),
             line=int(row["firstlineno"]),
             last_line=int(row["lastlineno"]),
+            sizes=_sizes(_of_metric(row, "sizes", metric) or {}),
+            sized=tuple(map(_calls, _of_metric(row, "sized", metric) or ())),
+            first=_amount(first) if (first := _of_metric(row, "first", metric)) is not None else None,
             **texts,
         )
+
+
+def _of_metric(row: Mapping[str, Any], name: str, metric: str) -> Any:
+    """A field that older rows do not have, for a metric; None where it is not there."""
+    return (row.get(name) or {}).get(metric)
+
+
+def _sizes(given: Mapping[str, Any]) -> dict[str, SizeSpread]:
+    spreads = {_size_name(name): SizeSpread(*map(_amount, values)) for name, values in given.items()}
+    if len(spreads) > MOST_SIZES:
+        raise ValueError(f"more than {MOST_SIZES} sizes")
+    if not all(spread.least <= spread.median <= spread.most for spread in spreads.values()):
+        raise ValueError("the three values of a size must rise")
+    return spreads
+
+
+def _calls(given: Mapping[str, Any]) -> SizedCalls:
+    sizes = {_size_name(name): _amount(size) for name, size in given["sizes"].items()}
+    return SizedCalls(sizes, _amount(given["median"]), int(given["calls"]), bool(given["scaled"]))
+
+
+def _size_name(name: str) -> str:
+    if len(name) > MOST_SIZE_NAME or not re.match(SIZE_NAME, name):
+        raise ValueError(f"{name[:MOST_SIZE_NAME]!r} is not the name of a size")
+    return name
+
+
+def _amount(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number <= _MOST_AMOUNT:
+        raise ValueError("sizes and costs must be numbers from 0 on")
+    return number
 
 
 def _language(name: object) -> str:

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,11 +24,11 @@ from platformdirs import user_data_path
 
 from rlm_core.errors import DataError
 
-from .types import Measurement
+from .types import Measurement, SizedCalls, SizeSpread
 
 KEPT_RUNS, KEPT_DAYS, MOST_ROWS = 3, 365, 500_000
 FILE = "measurements.sqlite3"
-_VERSION = 3
+_VERSION = 4
 _APPLICATION = 0x726C6D31  # "rlm1"
 # Before programs came all measurements were of Python functions.
 _TO_VERSION_2 = (
@@ -42,11 +42,22 @@ _TO_VERSION_3 = (
     _TEXTS,
     "PRAGMA user_version = 3",
 )
-_UPGRADES = {1: (*_TO_VERSION_2, *_TO_VERSION_3), 2: _TO_VERSION_3}
+# Before it a number did not say for which inputs it holds.
+_TO_VERSION_4 = (
+    "ALTER TABLE measurement ADD COLUMN sizes TEXT NOT NULL DEFAULT '{}'",
+    "ALTER TABLE measurement ADD COLUMN sized TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE measurement ADD COLUMN first REAL",
+    "PRAGMA user_version = 4",
+)
+_UPGRADES = {
+    1: (*_TO_VERSION_2, *_TO_VERSION_3, *_TO_VERSION_4),
+    2: (*_TO_VERSION_3, *_TO_VERSION_4),
+    3: _TO_VERSION_4,
+}
 _WAIT_SECONDS = 30.0
 _RETRY_SECONDS = 0.01
 _NAMES_AT_ONCE = 500
-_TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER"}
+_TYPES = {"str": "TEXT", "float": "REAL", "int": "INTEGER", "bool": "INTEGER", "float | None": "REAL"}
 # The texts have a separate table: the metrics and runs of a unit share one.
 _COLUMNS = tuple(field.name for field in fields(Measurement) if field.name != "text")
 _KEY = ("source_hash", "device", "workload", "metric", "module", "qualname", "line", "run")
@@ -232,7 +243,7 @@ def _tomorrow() -> str:
 
 def _schema() -> Iterator[str]:
     types = {field.name: _TYPES.get(str(field.type), "TEXT") for field in fields(Measurement)}
-    columns = [f"{name} {types[name]} NOT NULL" for name in _COLUMNS]
+    columns = [f"{name} {types[name]}{' NOT NULL' * (name != 'first')}" for name in _COLUMNS]
     yield f"CREATE TABLE measurement (id INTEGER PRIMARY KEY, {', '.join(columns)}, UNIQUE ({', '.join(_KEY)}))"
     yield _TEXTS
     yield "CREATE INDEX measurement_qualname ON measurement (qualname)"
@@ -274,15 +285,19 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _row(one: Measurement) -> tuple[object, ...]:
-    return tuple(
-        json.dumps(dict(sorted(one.workload.items()))) if name == "workload" else getattr(one, name)
-        for name in _COLUMNS
-    )
+    written = {
+        "workload": json.dumps(dict(sorted(one.workload.items()))),
+        "sizes": json.dumps({name: astuple(spread) for name, spread in sorted(one.sizes.items())}),
+        "sized": json.dumps([[dict(row.sizes), row.median, row.calls, row.scaled] for row in one.sized]),
+    }
+    return tuple(written[name] if name in written else getattr(one, name) for name in _COLUMNS)
 
 
 def _measurement(row: Sequence[Any]) -> Measurement:
     values = dict(zip((*_COLUMNS, "text"), row, strict=True))
     values["workload"] = json.loads(values["workload"])
+    values["sizes"] = {name: SizeSpread(*spread) for name, spread in json.loads(values["sizes"]).items()}
+    values["sized"] = tuple(SizedCalls(*row) for row in json.loads(values["sized"]))
     values |= {name: bool(values[name]) for name in ("recursive", "threads", "ok")}
     return Measurement(**values)
 

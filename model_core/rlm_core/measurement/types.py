@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rlm_core.source.canonical import CanonicalForm, canonical
@@ -17,6 +17,10 @@ BENCHED: frozenset[str] = frozenset({"kernel", "module", "network"})
 RUNTIME = "runtime"
 # A text beyond it is not kept: comparing it would take longer than it is worth.
 MOST_TEXT = 100_000
+# Bounds on what a measurement says about sizes: names, and rows of calls of about the same sizes.
+MOST_SIZES, MOST_SIZED = 16, 12
+SIZE_NAME, MOST_SIZE_NAME = r"^[^\W\d]\w*(?:\.\w+|\[\])*\Z", 200
+"""The form of a size's name, as ``rows[]`` or ``self.queue``, and its length."""
 MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
 
 
@@ -63,6 +67,10 @@ class Measurement:
 
     ``text`` is :func:`measured_text` of the unit, empty where it is not kept; a change is predicted from it.
     ``cpu_score`` is that of the processor against the reference machine, 0 where it was not known.
+
+    ``sizes`` are those of the calls' inputs by the names of the cost analysis, as far as they were taken; ``sized``
+    are calls by sizes, from small to large. ``first`` is the first call of each process, their median, which pays for
+    caches and imports; the quantiles have it too, ``sized`` only where there is no other.
     """
 
     source_hash: str
@@ -94,6 +102,9 @@ class Measurement:
     language: str = "python"
     cpu_score: float = 0.0
     text: str = ""
+    sizes: Mapping[str, SizeSpread] = field(default_factory=dict)
+    sized: tuple[SizedCalls, ...] = ()
+    first: float | None = None
 
     @property
     def basis(self) -> Basis:

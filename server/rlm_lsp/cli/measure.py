@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 from rlm_core import DataError, RlmError
@@ -285,6 +286,8 @@ def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "js
     if functions:
         rows = [_unit_row(measurement) for measurement in newest(kept.all(packages))]
         rows.sort(key=lambda row: (row["package"], row["function"], row["metric"]))
+        if form == "table":
+            rows = [{**row, "sizes": render.size_ranges(row["sizes"])} for row in rows]
     else:
         rows = [
             {name: getattr(summary, name) for name in summary.__slots__}
@@ -299,15 +302,16 @@ def list_(packages: tuple[str, ...], functions: bool, form: Literal["table", "js
         console.note(f"{kept.path}: no measurements yet; run rlm-lsp measure tests or rlm-lsp bench")
 
 
-def _unit_row(measurement: Measurement) -> dict[str, str]:
-    sizes = " ".join(f"{name}={value}" for name, value in measurement.asked.items())
+def _unit_row(measurement: Measurement) -> dict[str, Any]:
+    asked = " ".join(f"{name}={value}" for name, value in measurement.asked.items())
     where = measurement.module if measurement.basis == "call" else measurement.file
     return {
         "package": measurement.package,
         "function": f"{where}:{measurement.qualname}",
         "metric": measurement.metric,
         "runtime": measurement.workload.get(RUNTIME, ""),
-        "input": measurement.workload.get("input") or sizes,
+        "input": measurement.workload.get("input") or asked,
+        "sizes": {name: list(astuple(spread)) for name, spread in measurement.sizes.items()},
         "median": render.measured(measurement),
         "calls": f"{measurement.calls:,}",
         "tests": f"{measurement.tests:,}",

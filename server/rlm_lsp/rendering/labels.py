@@ -78,6 +78,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "memory": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB")),
     "accuracy": ((0.01, "%"),),
 }
+_COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,24 @@ def measured(measurement: Measurement | MeasuredCost) -> str:
     floor = MEASURED_FLOORS[measurement.metric]
     below = "≤" if 0 < floor >= measurement.median else ""
     return below + quantity(measurement.metric, max(measurement.median, floor))
+
+
+def size_ranges(sizes: Mapping[str, Sequence[float]], most: int = 3) -> str:
+    """The least and largest value of sizes, whose values rise: ``items 3–40, rows[] 2``; ``+2`` for those left out."""
+    shown = [
+        f"{name} {size(values[0])}" + (f"–{size(values[-1])}" if size(values[-1]) != size(values[0]) else "")
+        for name, values in list(sizes.items())[:most]
+    ]
+    return ", ".join(shown) + (f" +{len(sizes) - most}" if len(sizes) > most else "")
+
+
+def size(value: float) -> str:
+    """A size: ``40``, ``2.5``, ``1.2k``, ``3M``."""
+    if value == round(value) and value < 1000:
+        return f"{value:.0f}"
+    rounded = float(f"{value:.2g}")
+    scale, symbol = next((one for one in _COUNTS if rounded >= one[0]), (1.0, ""))
+    return f"{rounded / scale:.12g}{symbol}"
 
 
 def spread(prediction: Prediction) -> str:

@@ -28,6 +28,7 @@ from rlm_core.types import Metric
 
 from .recordings import FunctionSamples, Recording, merge_recordings, read_recordings
 from .run import Note, SuitePlan, run
+from .sized_calls import summarise_inputs
 from .sources import FunctionFile
 
 MANIFEST = "run.json"
@@ -189,8 +190,9 @@ class _MeasurementBuilder:
         if found[1] < -_NOISE[self._metric]:
             return "hidden by the cost of measuring"
         low, median, high = (max(value, 0.0) * _SCALES[self._metric] for value in found)
-        first = seen.module.partition(".")[0]
-        package, version = self._versions.get(first, [first, ""])
+        top = seen.module.partition(".")[0]
+        package, version = self._versions.get(top, [top, ""])
+        inputs = summarise_inputs(seen, _SCALES[self._metric])
         return Measurement(
             source_hash=source.hash,
             source_sha1=source.sha1,
@@ -219,6 +221,9 @@ class _MeasurementBuilder:
             run=self._run.name,
             path=str(path.resolve()),
             text=source.measured_text,
+            sizes=inputs.sizes,
+            sized=inputs.sized,
+            first=inputs.first,
         )
 
 

@@ -18,7 +18,7 @@ class FunctionSamples:
     """The samples of one function, in nanoseconds or bytes.
 
     ``sizes`` are those of the calls' inputs by name, with a value per sample, NaN where a call has none. ``first`` are
-    the samples of the first call in each process.
+    the places of the first call of each process among the samples.
     """
 
     module: str
@@ -84,8 +84,8 @@ def merge_recordings(recordings: Iterable[Recording]) -> list[FunctionSamples]:
             if known is None:
                 whole[key] = one
                 continue
+            known.first += [len(known.samples) + place for place in one.first]
             known.extend(one.samples, one.sizes)
-            known.first += one.first
             known.tests += one.tests
             known.exceptions += one.exceptions
             known.recursive |= one.recursive
@@ -132,7 +132,7 @@ def _take(recording: Recording, what: str, rest: list[Any]) -> None:
         for number, exceptions, recursive, threads, samples, *sizes in rest[0]:
             seen = recording.functions[number]
             seen.extend(samples, _columns(sizes[0], len(samples)) if sizes else {})
-            seen.first = seen.samples[:1].tolist()
+            seen.first = [0] if seen.samples else []
             seen.tests += 1
             seen.exceptions += exceptions
             seen.recursive |= bool(recursive)

@@ -34,7 +34,7 @@ from rlm_core.types import Callee, Unit
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_wheel, open_wheel, read_member
-from .schema import FORMAT, split_of, write_facts
+from .schema import FORMAT, size_columns, split_of, write_facts
 
 TEST_PACKAGES = frozenset(
     {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
@@ -175,6 +175,7 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
                         "work": write_facts(work),
                         "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
                     }
+                    | size_columns(label, metric)
                 )
     return rows, left_out
 

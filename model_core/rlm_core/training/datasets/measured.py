@@ -14,7 +14,7 @@ from rlm_core.measurement.types import BENCHED, RUNTIME
 from rlm_core.types import BASIS_OF_KIND, METRICS_OF_BASIS
 
 from .functions import LATENCY_FLOOR_SECONDS, MIN_CALLS
-from .schema import open_parquet, split_of, write_rows
+from .schema import SIZED_CALLS, open_parquet, size_columns, split_of, write_rows
 
 FORMAT = "rlm-measurements-1"
 _SPREAD = pa.struct([("p10", pa.float64()), ("p50", pa.float64()), ("p90", pa.float64())])
@@ -30,6 +30,9 @@ LABELS = pa.schema(
         ("workload", pa.map_(pa.string(), pa.string())),
         ("measured_at", pa.string()),
         ("run", pa.string()),
+        ("sizes", pa.map_(pa.string(), pa.map_(pa.string(), pa.list_(pa.float64())))),
+        ("sized", pa.map_(pa.string(), pa.list_(SIZED_CALLS))),
+        ("first", pa.map_(pa.string(), pa.float64())),
     ],
     metadata={"format": FORMAT},
 )
@@ -90,7 +93,7 @@ def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "held_out": "module" if basis == "call" else "file" if is_benched else "problem",
                 "split": split_of(group),
                 "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
-            }
+            } | size_columns(label, metric)
 
 
 def _values(label: dict[str, Any]) -> dict[str, float]:

@@ -15,6 +15,9 @@
 | ``work`` | work facts in the context of the file, as JSON of :class:`rlm_core.types.WorkFacts`; null without facts |
 | ``repository`` | ``OWNER/NAME`` of a program's text, for splits of languages that few authors dominate; else null |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
+| ``sizes`` | least, median and largest value of each size of the calls' inputs; null where they were not recorded |
+| ``sized`` | calls by sizes: their ``sizes``, ``median``, ``calls``, and ``scaled`` where inputs were grown; or null |
+| ``first`` | the first call of a process, which pays for caches and imports; or null |
 
 A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has three more columns:
 
@@ -28,7 +31,7 @@ A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has three more 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -50,6 +53,14 @@ HAND_WRITTEN = "hand/"
 # Upper ends of the shares of the splits: 75 % train, 5 % val, 10 % cal, 10 % test.
 _SHARES = (("train", 0.75), ("val", 0.80), ("cal", 0.90), ("test", 1.0))
 
+SIZED_CALLS = pa.struct(
+    [
+        ("sizes", pa.map_(pa.string(), pa.float64())),
+        ("median", pa.float64()),
+        ("calls", pa.int64()),
+        ("scaled", pa.bool_()),
+    ]
+)
 SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -68,6 +79,9 @@ SCHEMA = pa.schema(
         ("source", pa.string()),
         ("work", pa.string()),
         ("repository", pa.string()),
+        ("sizes", pa.map_(pa.string(), pa.list_(pa.float64()))),
+        ("sized", pa.list_(SIZED_CALLS)),
+        ("first", pa.float64()),
     ],
     metadata={"format": FORMAT},
 )
@@ -100,6 +114,11 @@ def read_facts(text: str | None) -> WorkFacts | None:
         return msgspec.json.decode(text, type=WorkFacts) if text else None
     except msgspec.DecodeError as error:
         raise DataError(f"column work: {error}; build the data set again") from None
+
+
+def size_columns(label: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    """The columns on sizes of a row, from a label row of :mod:`rlm_core.measurement.labels`."""
+    return {name: (label.get(name) or {}).get(metric) for name in ("sizes", "sized", "first")}
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path, schema: pa.Schema = SCHEMA) -> int:
