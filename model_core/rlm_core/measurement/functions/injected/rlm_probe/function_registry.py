@@ -43,6 +43,7 @@ class Function:
         "codes",
         "exceptions",
         "file",
+        "has_inputs",
         "inputs",
         "is_on",
         "kind",
@@ -69,20 +70,20 @@ class Function:
         self.samples = array("q")
         self.sizes: list[Sizes] = []
         self.inputs: InputSizes | None = None
+        self.has_inputs = True  # as far as that is known
         self.recursive = self.threads = False
-
-    @property
-    def has_inputs(self) -> bool:
-        """True if calls may have sizes, as far as that is known."""
-        return self.inputs is None or bool(self.inputs)
 
     def sizes_of(self, frame: FrameType) -> Sizes:
         """The sizes of the inputs of a call that begins, from its frame."""
-        if self.inputs is None:
-            self.inputs = InputSizes(frame.f_code)
+        inputs = self.inputs
+        if inputs is None:
+            inputs = self.inputs = InputSizes(frame.f_code)
+            self.has_inputs = bool(inputs)
+            if not inputs:
+                return UNSIZED
         values = frame.f_locals
-        sizes = self.inputs.of(values)
-        if self.inputs and type(values) is dict:
+        sizes = inputs.of(values)
+        if type(values) is dict:
             # Up to Python 3.12 the frame keeps this copy, and would hold what the function lets go.
             values.clear()
         return sizes

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
-from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import CodeType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 
 MOST_SIZES = 16
@@ -43,23 +43,28 @@ _TEXTS = (str, bytes, bytearray, range, array, memoryview)
 # By identity: a class may define how it is hashed and compared.
 _INDEXED = frozenset(map(id, _SEQUENCES))
 _NESTED = frozenset(map(id, (*_SEQUENCES, *_OTHERS)))
-_SIZED = _NESTED | frozenset(map(id, _TEXTS))
+_TEXT_KINDS = frozenset(map(id, _TEXTS))
+_SIZED = _NESTED | _TEXT_KINDS
 _NUMBERS = frozenset(map(id, (int, float)))
 _PLAIN = _SIZED | _NUMBERS | frozenset(map(id, (bool, type(None), complex, type)))
 # Class attributes of these kinds run nothing when they are read from an instance.
 _READABLE = _PLAIN | {id(MemberDescriptorType)}
-# Classes with a shape, and the packages that they must come from; their subclasses may have another shape.
-_SHAPED = {
-    "DataFrame": ("pandas", "polars"),
-    "Series": ("pandas", "polars"),
-    "Index": ("pandas",),
-    "Tensor": ("torch",),
-    "Parameter": ("torch",),
+# Classes of libraries by module: numpy's numbers and arrays, and others with a shape.
+_NUMBER_CLASSES = frozenset({"integer", "floating"})
+_NUMPY = _NUMBER_CLASSES | {"ndarray"}
+_PANDAS, _POLARS = frozenset({"DataFrame", "Series", "Index", "RangeIndex"}), frozenset({"DataFrame", "Series"})
+_LIBRARIES: Mapping[object, frozenset[str]] = {
+    "numpy": _NUMPY,
+    **dict.fromkeys(("pandas", "pandas.core.frame", "pandas.core.series", "pandas.core.indexes.base"), _PANDAS),
+    **dict.fromkeys(("polars.dataframe.frame", "polars.series.series"), _POLARS),
+    "torch": frozenset({"Tensor"}),
+    "torch.nn.parameter": frozenset({"Parameter"}),
 }
+_Reader = Callable[[str], object]
 
 
-class _Input(NamedTuple):
-    """A parameter, or with the index of the input that holds it an attribute; and the names of its sizes."""
+class _Attribute(NamedTuple):
+    """An attribute of the ``holder``-th of the parameters and attributes, and the names of its sizes."""
 
     holder: int
     attribute: str
@@ -70,41 +75,54 @@ class _Input(NamedTuple):
 class InputSizes:
     """The inputs of a code object: its parameters and the attributes of them that its text reads."""
 
-    __slots__ = ("_inputs",)
+    __slots__ = ("_attributes", "_parameters")
 
     def __init__(self, code: CodeType) -> None:
-        parameters = _parameters(code)
-        self._inputs = [_Input(-1, name, name, f"{name}[]") for name in parameters]
-        places: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(parameters)}
+        names = _parameters(code)
+        self._parameters = [(name, f"{name}[]") for name in names]
+        self._attributes: list[_Attribute] = []
+        places: dict[tuple[str, ...], int] = {(name,): place for place, name in enumerate(names)}
+        shown = list(names)
         private = _private_prefix(code)
-        for path in _read_paths(code, frozenset(parameters)):
-            if len(path) <= _MOST_DEPTH + 1 and path[:-1] in places and path not in places:
-                holder, attribute = places[path[:-1]], path[-1]
-                places[path] = len(self._inputs)
-                shown = f"__{attribute.removeprefix(private)}" if attribute.startswith(private) else attribute
-                name = f"{self._inputs[holder].name}.{shown}"
-                self._inputs.append(_Input(holder, attribute, name, f"{name}[]"))
-        del self._inputs[max(2 * MOST_SIZES, len(parameters)) :]
+        for path in _read_paths(code, frozenset(names)):
+            if len(path) > _MOST_DEPTH + 1 or path[:-1] not in places or path in places:
+                continue
+            if len(self._attributes) == 2 * MOST_SIZES:
+                break
+            holder, attribute = places[path[:-1]], path[-1]
+            places[path] = len(shown)
+            public = f"__{attribute.removeprefix(private)}" if attribute.startswith(private) else attribute
+            shown.append(f"{shown[holder]}.{public}")
+            self._attributes.append(_Attribute(holder, attribute, shown[-1], f"{shown[-1]}[]"))
 
     def __bool__(self) -> bool:
-        return bool(self._inputs)
+        return bool(self._parameters)
 
     def of(self, arguments: Mapping[str, object]) -> dict[str, float]:
         """The sizes of a call by name, from the values of its parameters; those that cannot be taken are left out."""
         found: dict[str, float] = {}
-        values: list[object] = []
         try:
-            for one in self._inputs:
-                holder, attribute = one.holder, one.attribute
-                value = arguments.get(attribute) if holder < 0 else _held(values[holder], attribute)
-                values.append(value)
-                if value is not None:
-                    _add(found, one, value)
-                    if len(found) >= MOST_SIZES:
-                        break
+            for name, inside in self._parameters:
+                _add(found, name, inside, arguments[name])
+            if self._attributes:
+                self._add_attributes(found, [arguments[name] for name, _ in self._parameters])
         except Exception:  # noqa: S110 - measuring raises nothing into the program
             pass
         return found
+
+    def _add_attributes(self, found: dict[str, float], values: list[object]) -> None:
+        """Add the sizes of attributes; ``values`` are those of the parameters, and of the attributes so far."""
+        readers: dict[int, _Reader | None] = {}
+        for holder, attribute, name, inside in self._attributes:
+            if len(found) >= MOST_SIZES:
+                return
+            if holder not in readers:
+                readers[holder] = _reader(values[holder])
+            read = readers[holder]
+            value = read(attribute) if read is not None else None
+            values.append(value)
+            if value is not None:
+                _add(found, name, inside, value)
 
 
 def sizes_of(code: CodeType | InputSizes, arguments: Mapping[str, object]) -> dict[str, float]:
@@ -112,46 +130,91 @@ def sizes_of(code: CodeType | InputSizes, arguments: Mapping[str, object]) -> di
     return (code if isinstance(code, InputSizes) else InputSizes(code)).of(arguments)
 
 
-def _add(found: dict[str, float], one: _Input, value: object) -> None:
+def _add(found: dict[str, float], name: str, inside: str, value: Any) -> None:
     kind = id(type(value))
-    if kind in _NUMBERS:
-        if 0 <= value <= MOST_NUMBER:  # type: ignore[operator]
-            found[one.name] = value  # type: ignore[assignment]
-        return
-    length = _length(value)
-    if length is not None:
-        found[one.name] = length
-        if length and (kind in _NESTED or kind not in _PLAIN):
-            inside = _mean_length(value, length)
-            if inside is not None:
-                found[one.inside] = inside
+    if kind in _SIZED:
+        found[name] = length = len(value)
+        if length and kind in _NESTED:
+            mean = _mean_length(value, length)
+            if mean is not None:
+                found[inside] = mean
+    elif kind in _NUMBERS:
+        if 0 <= value <= MOST_NUMBER:
+            found[name] = value
     elif kind not in _PLAIN:
-        _add_of_library(found, one.name, value)
+        _add_other(found, name, inside, value)
 
 
-def _length(value: object) -> int | None:
-    """The length of a builtin container or text, or of a class that is derived from one and has no other length."""
-    kind = type(value)
-    if id(kind) in _SIZED:
-        return len(value)  # type: ignore[arg-type]
-    if id(kind) in _PLAIN:
-        return None
+def _add_other(found: dict[str, float], name: str, inside: str, value: Any) -> None:
+    """Add the sizes of an instance of a class that is not builtin."""
+    base = _known_base(type(value))
+    if base is None:
+        return
+    if id(base) in _SIZED:
+        found[name] = length = len(value)
+        mean = _mean_length(value, length)
+        if mean is not None:
+            found[inside] = mean
+        return
+    shape = _shape(value, base)
+    if shape is None:
+        if 0 <= value <= MOST_NUMBER:
+            found[name] = float(value)
+    elif _name(base) == "DataFrame":
+        found[f"{name}.rows"], found[f"{name}.columns"] = shape
+    else:
+        found[name] = math.prod(shape)
+        if len(shape) > 1:
+            for axis, size in enumerate(shape[:_AXES]):
+                found[f"{name}.{axis}"] = size
+
+
+def _known_base(kind: type) -> type | None:
+    """The class that says how large an instance is: a builtin one whose length is not overridden, or a library's."""
     for base in _mro(kind):
         if id(base) in _SIZED:
-            return len(value)  # type: ignore[arg-type]
+            return base
+        if _module(base) in _LIBRARIES:
+            names = _LIBRARIES[_module(base)]
+            if _name(base) in names and _exported(_module(base), _name(base)) is base:
+                # Subclasses of others than numpy's may say something else about their shape.
+                return base if base is kind or names is _NUMPY else None
         if "__len__" in _namespace(base):
             return None
     return None
 
 
+def _shape(value: Any, base: type) -> tuple[int, ...] | None:
+    """The shape of an array, tensor, series or frame, by its class in a library; None of a number."""
+    if _name(base) in _NUMBER_CLASSES:
+        return None
+    if _name(base) == "ndarray":
+        shape: tuple[int, ...] = _namespace(base)["shape"].__get__(value)  # type: ignore[attr-defined]
+        return shape
+    return tuple(value.shape)
+
+
+def _length(value: Any) -> int | None:
+    """The length of a container or text, or the number of elements of an array; None of anything else."""
+    kind = type(value)
+    if id(kind) in _SIZED:
+        return len(value)
+    if id(kind) in _PLAIN:
+        return None
+    base = _known_base(kind)
+    if base is None:
+        return None
+    if id(base) in _SIZED:
+        return len(value)
+    shape = _shape(value, base)
+    return math.prod(shape) if shape is not None else None
+
+
 def _mean_length(value: Any, length: int) -> float | None:
     """The mean length of a few items, of a mapping its values; None where the first has no length."""
-    total, count = 0.0, 0
+    total, count = 0, 0
     for item in _samples(value, length):
         inside = _length(item)
-        if inside is None:
-            shape = _shape(item)
-            inside = math.prod(shape) if shape is not None else None
         if inside is not None:
             total += inside
             count += 1
@@ -177,73 +240,34 @@ def _samples(value: Any, length: int) -> Iterable[object]:
     return ()
 
 
-def _add_of_library(found: dict[str, float], name: str, value: object) -> None:
-    shape = _shape(value)
-    if shape is None:
-        if _is_number_of_numpy(type(value)):
-            number = float(value)  # type: ignore[arg-type]
-            if 0 <= number <= MOST_NUMBER:
-                found[name] = number
-    elif _name(type(value)) == "DataFrame":
-        found[f"{name}.rows"], found[f"{name}.columns"] = shape
-    else:
-        found[name] = math.prod(shape)
-        if len(shape) > 1:
-            for axis, size in enumerate(shape[:_AXES]):
-                found[f"{name}.{axis}"] = size
-
-
-def _shape(value: object) -> tuple[int, ...] | None:
-    """The shape of an array, tensor, series or frame; None of anything else."""
-    kind = type(value)
-    if id(kind) in _PLAIN:
-        return None
-    numpy_array = _exported("numpy", "ndarray")
-    if numpy_array is not None and any(base is numpy_array for base in _mro(kind)):
-        read = _namespace(numpy_array)["shape"]
-        return read.__get__(value) if isinstance(read, GetSetDescriptorType) else None
-    if _name(kind) in _SHAPED and _is_of_library(kind):
-        return tuple(value.shape)  # type: ignore[attr-defined]
-    return None
-
-
-def _is_of_library(kind: type) -> bool:
-    """Whether a class is really that of a known library, not one that only has its name."""
-    module = _module(kind)
-    return (
-        isinstance(module, str)
-        and module.partition(".")[0] in _SHAPED[_name(kind)]
-        and _exported(module, _name(kind)) is kind
-    )
-
-
-def _is_number_of_numpy(kind: type) -> bool:
-    numbers = (_exported("numpy", "integer"), _exported("numpy", "floating"))
-    return any(base is number for base in _mro(kind) for number in numbers)
-
-
-def _exported(module: str, name: str) -> Any:
+def _exported(module: Any, name: str) -> object:
     """What a module that is imported holds under a name, past a ``__getattr__`` that it may have."""
     found = sys.modules.get(module)
     return vars(found).get(name) if type(found) is ModuleType else None
 
 
-def _held(value: object, name: str) -> object:
-    """The value of an attribute of an instance, where reading it runs no code of the program; else None."""
+def _reader(value: object) -> _Reader | None:
+    """Reads attributes of an instance where that runs no code of the program; None where nothing can be read."""
     kind = type(value)
     if id(kind) in _PLAIN:
         return None
-    for base in _mro(kind):
-        if base is type:
-            return None
-        if name in (namespace := _namespace(base)):
-            if id(type(namespace[name])) not in _READABLE:
-                return None
-            break
-    try:
-        return _attribute(value, name)
-    except AttributeError:
+    bases = _mro(kind)
+    if any(base is type for base in bases):
         return None
+    namespaces = [_namespace(base) for base in bases]
+
+    def read(name: str) -> object:
+        for namespace in namespaces:
+            if name in namespace:
+                if id(type(namespace[name])) not in _READABLE:
+                    return None
+                break
+        try:
+            return _attribute(value, name)
+        except AttributeError:
+            return None
+
+    return read
 
 
 def _parameters(code: CodeType) -> tuple[str, ...]:
