@@ -235,7 +235,7 @@ def _samples(value: Any, length: int) -> Iterable[object]:
     for base in _mro(type(value)):
         if base is dict:
             return islice(dict.values(value), _SAMPLED)
-        if base in (list, tuple):
+        if base is list or base is tuple:
             return islice(base.__iter__(value), _SAMPLED)
     return ()
 
