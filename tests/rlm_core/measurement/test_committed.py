@@ -20,7 +20,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Unit
 
-from .test_store import NOW, measurement
+from .test_store import NOW, SIZED, measurement
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -57,6 +57,39 @@ def test_what_is_written_can_be_read(root: Path) -> None:
     assert {(one.source_hash, one.text, one.path) for one in (latency, peak)} == {
         (source_hash(PLAIN), PLAIN, str(root / "shapes" / "area.py"))
     }
+
+
+def test_sizes_are_committed_for_each_metric(root: Path) -> None:
+    rows = [of(root, **SIZED), of(root, metric="memory", median=96.0, low=0.0, high=128.0)]
+    data = export(root, *rows)
+    latency, peak = read_committed(root, pytest.fail)
+    assert {name: getattr(latency, name) for name in SIZED} == SIZED
+    assert (peak.sizes, peak.sized, peak.first) == ({}, (), None)
+    assert set(json.loads(data)["memory"]) == {"p10", "p50", "p90", "calls"}
+    assert export(root, *rows) == data
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": {"items": [3, 2, 1]}},
+        {"sizes": {"items": [1, 2]}},
+        {"sizes": {"items": [1, 2, 1e300]}},
+        {"sizes": {"[x](y)": [1, 2, 3]}},
+        {"sizes": {"items\n": [1, 2, 3]}},
+        {"sizes": {f"x{number}": [1, 2, 3] for number in range(17)}},
+        {"sized": [{"sizes": {}, "p50": 1.0, "calls": 1}] * 25},
+        {"sized": [{"sizes": {"items": -1}, "p50": 1.0, "calls": 1}]},
+        {"first": -1},
+    ],
+)
+def test_sizes_that_cannot_be_are_not_used(root: Path, change: dict[str, Any]) -> None:
+    line = json.loads(export(root, of(root)))
+    line["latency"] |= change
+    (root / FOLDER / FILE).write_text(json.dumps(line))
+    notes: list[str] = []
+    assert read_committed(root, notes.append) == []
+    assert len(notes) == 1
 
 
 def test_a_line_names_no_user_and_no_folder_outside_the_project(root: Path) -> None:

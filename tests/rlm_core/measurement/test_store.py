@@ -10,6 +10,7 @@ import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from rlm_core.measurement.functions.collect import RunLeader, collect, import_le
 from rlm_core.measurement.functions.sources import FunctionFile
 from rlm_core.measurement.labels import from_labels, newest, to_labels, with_source
 from rlm_core.measurement.store import KEPT_DAYS, KEPT_RUNS
-from rlm_core.measurement.types import measured_text
+from rlm_core.measurement.types import SizedCalls, SizeSpread, measured_text
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -62,6 +63,13 @@ def measurement(**changes: object) -> Measurement:
         path="/home/me/src/shapes/area.py",
     )
     return replace(one, **changes)  # type: ignore[arg-type]
+
+
+SIZED: dict[str, Any] = {
+    "sizes": {"items": SizeSpread(1, 2.5, 40), "self.rows[]": SizeSpread(0, 0, 3)},
+    "sized": (SizedCalls({"items": 1.5}, 1e-6, 4), SizedCalls({"items": 30.0}, 1e-5, 4, True)),
+    "first": 1e-3,
+}
 
 
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
@@ -114,7 +122,8 @@ def test_a_store_of_the_second_version_is_upgraded(tmp_path: Path) -> None:
     store.add([measurement()])
     with sqlite3.connect(store.path) as connection:
         connection.execute("DROP TABLE text")
-        connection.execute("ALTER TABLE measurement DROP COLUMN cpu_score")
+        for name in ("cpu_score", "sizes", "sized", "first"):
+            connection.execute(f"ALTER TABLE measurement DROP COLUMN {name}")
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     assert store.all() == [measurement()]
@@ -122,6 +131,56 @@ def test_a_store_of_the_second_version_is_upgraded(tmp_path: Path) -> None:
     store.add([later])
     assert [one.text for one in store.all()] == [later.text] * 2
     assert {one.cpu_score for one in store.all()} == {0.0, 1.5}
+
+
+def test_a_store_of_the_third_version_is_upgraded(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    store.add([measurement()])
+    with sqlite3.connect(store.path) as connection:
+        for name in ("sizes", "sized", "first"):
+            connection.execute(f"ALTER TABLE measurement DROP COLUMN {name}")
+        connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    assert store.all() == [measurement()]
+    later = measurement(run="run-2", **SIZED)
+    store.add([later])
+    assert [one.sizes for one in store.all()] == [SIZED["sizes"], {}]
+
+
+def test_sizes_go_round(tmp_path: Path) -> None:
+    store = Store(tmp_path / "m.sqlite3")
+    rows = [measurement(path="", **SIZED), measurement(path="", metric="memory", median=64.0, high=64.0)]
+    store.add(rows)
+    assert sorted(store.all(), key=lambda one: one.metric) == rows
+    labels = json.loads(json.dumps(to_labels(rows)))
+    assert list(from_labels([("row 1", label) for label in labels])) == rows
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": {"latency": {"items": [3, 2, 1]}}},
+        {"sizes": {"latency": {"items": [1, 2]}}},
+        {"sizes": {"latency": {"items": [-1, 2, 3]}}},
+        {"sizes": {"latency": {"items": [1, 2, float("inf")]}}},
+        {"sizes": {"latency": {"`items`": [1, 2, 3]}}},
+        {"sizes": {"latency": {f"x{number}": [1, 2, 3] for number in range(17)}}},
+        {"sized": {"latency": [{"sizes": {"items": 1}, "median": float("nan"), "calls": 1, "scaled": False}]}},
+        {"sized": {"latency": [{"median": 1.0}]}},
+        {"first": {"latency": "soon"}},
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(change: dict[str, object]) -> None:
+    [label] = to_labels([measurement()])
+    with pytest.raises(DataError, match="row 1: not a row of"):
+        list(from_labels([("row 1", {**label, **change})]))
+
+
+def test_older_labels_have_no_sizes() -> None:
+    [label] = to_labels([measurement(path="", **SIZED)])
+    older = {name: value for name, value in label.items() if name not in ("sizes", "sized", "first")}
+    for row in (older, {**older, "sizes": None, "sized": None, "first": None}):
+        assert list(from_labels([("row 1", row)])) == [measurement(path="")]
 
 
 def test_only_what_can_change_the_cost_changes_a_hash() -> None:

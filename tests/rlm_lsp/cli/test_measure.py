@@ -114,6 +114,9 @@ def test_what_was_measured_is_listed(store: tuple[str, str]) -> None:
     [row] = [row for row in rows if (row["function"], row["metric"]) == ("shapes:total", "latency")]
     assert (row["calls"], row["tests"]) == ("20", "4")
     assert row["median"].split()[1] in ("ns", "µs", "ms")
+    assert row["sizes"] == {"sides": [0, 1.5, 3]}
+    table = invoke("list", "shapes", "--functions", *store)[1]
+    assert any("shapes:total" in line and "sides 0–3" in line for line in table.splitlines())
     assert invoke("list", "nothing", "--format", "json", *store)[1] == "[]\n"
 
 

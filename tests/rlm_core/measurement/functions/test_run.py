@@ -14,7 +14,7 @@ from rlm_core import DataError
 from rlm_core.measurement.functions.collect import import_run, new_run
 from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
 from rlm_core.measurement.store import Store
-from rlm_core.measurement.types import Measurement
+from rlm_core.measurement.types import Measurement, SizeSpread
 
 from .projects import QUIET, environment, write_project
 
@@ -116,6 +116,113 @@ def test_functions_have_calls_of_several_tests_and_a_place(seen: dict[tuple[str,
     assert lines[one.last_line - 1] == "    return sum(values)"
     assert one.workload == {"runtime": f"cpython-3.{sys.version_info.minor}"}
     assert one.low <= one.median <= one.high
+
+
+def test_a_measurement_has_the_sizes_of_its_calls(seen: dict[tuple[str, str], Measurement]) -> None:
+    for metric in ("latency", "memory"):
+        one = seen[metric, "total"]
+        assert one.sizes == {"sides": SizeSpread(0, 1.5, 3)}
+        # Of 0, of 1, and of 2 and 3 sides; the first call, of 0, is apart.
+        assert [(row.sizes["sides"], row.calls, row.scaled) for row in one.sized] == [
+            (0, 4, False),
+            (1, 5, False),
+            (2.5, 10, False),
+        ]
+        assert one.first is not None
+        assert seen[metric, "slow"].sizes == {"n": SizeSpread(2000, 2000, 2000)}
+
+
+QUEUE = """
+class Queue:
+    def __init__(self, rows):
+        self.rows = rows
+        self.__seen = {}
+
+    def __len__(self):
+        raise AssertionError("measuring asks for no length")
+
+    @property
+    def rest(self):
+        raise AssertionError("measuring reads no property")
+
+    def drain(self, most, *more, key=None, **options):
+        if most < 0:
+            return self.rest
+        self.__seen[most] = key
+        most = [row for row in self.rows[:most]]
+        del more
+        return len(most), locals()
+
+
+def stream(items):
+    for item in items:
+        items = None
+        yield item
+
+
+async def later(items):
+    return len(items)
+
+
+def deep(n, text):
+    return deep(n - 1, text) if n else text
+
+
+def holds(size):
+    return hold(size) + hold(size)
+
+
+def hold(size):
+    return len(bytearray(size))
+"""
+QUEUE_TESTS = """
+import asyncio
+import sys
+
+import pytest
+import shapes
+
+
+@pytest.mark.parametrize("n", range(1, 4))
+def test_queue(n):
+    queue = shapes.Queue(["abc"] * n)
+    for most in range(4):
+        length, names = queue.drain(most, 1, 2, key=(1,), option=1)
+        assert length == min(n, most)
+        assert set(names) == {"self", "most", "key", "options"}
+    assert list(shapes.stream([1] * n)) == [1] * n
+    assert asyncio.run(shapes.later("ab")) == 2
+    with pytest.raises(RecursionError):
+        shapes.deep(10**6, "abc")
+    shapes.deep(sys.getrecursionlimit() // 2, "abc")
+    assert shapes.holds(100_000) == 200_000
+"""
+
+
+def test_sizes_are_those_before_the_call_and_no_code_runs_for_them(tmp_path: Path) -> None:
+    found, notes, tests = measured(write_project(tmp_path, QUEUE_TESTS, QUEUE))
+    assert (notes, tests) == ([], {"latency": 3, "memory": 3})
+    for metric in ("latency", "memory"):
+        drain = found[metric, "Queue.drain"]
+        assert (drain.calls, drain.exceptions) == (12, 0)
+        assert drain.sizes == {
+            "key": SizeSpread(1, 1, 1),
+            "more": SizeSpread(2, 2, 2),
+            "most": SizeSpread(0, 1.5, 3),
+            "options": SizeSpread(1, 1, 1),
+            "self.__seen": SizeSpread(0, 1.5, 3),
+            "self.__seen[]": SizeSpread(1, 1, 1),
+            "self.rows": SizeSpread(1, 2, 3),
+            "self.rows[]": SizeSpread(3, 3, 3),
+        }
+        assert found[metric, "Queue.__init__"].sizes["rows"] == SizeSpread(1, 2, 3)
+        assert found[metric, "deep"].sizes["text"] == SizeSpread(3, 3, 3)
+        if sys.version_info >= (3, 12):
+            # A generator's parameters may have changed when it goes on.
+            assert found[metric, "stream"].sizes == {"items": SizeSpread(1, 2, 3)}
+            assert found[metric, "later"].sizes == {"items": SizeSpread(2, 2, 2)}
+    # The two calls inside hold nothing at the same time.
+    assert 100_000 <= found["memory", "holds"].median < 100_000 + 512
 
 
 def test_a_test_that_fails_counts_for_the_calls_that_returned(seen: dict[tuple[str, str], Measurement]) -> None:

@@ -97,6 +97,20 @@ def test_a_function_gives_a_row_a_metric_in_si_units(cache: Path) -> None:
     assert (builder.report().rows, builder.report().units) == (2, 1)
 
 
+def test_sizes_of_a_label_are_columns(cache: Path) -> None:
+    calls = {"sizes": {"items": 4.0}, "median": 2e-6, "calls": 20, "scaled": False}
+    sized = label(
+        sizes={"latency": {"items": [3, 4, 5]}}, sized={"latency": [calls], "memory": []}, first={"latency": 1e-3}
+    )
+    rows, _ = build(cache, sized)
+    write_rows(rows, cache / "rows.parquet")
+    latency, memory = read_rows([cache / "rows.parquet"])
+    assert (latency["sizes"], latency["sized"], latency["first"]) == ({"items": [3, 4, 5]}, [calls], 1e-3)
+    assert (memory["sizes"], memory["sized"], memory["first"]) == (None, [], None)
+    # Labels from before have none.
+    assert {row["sizes"] for row in build(cache, label())[0]} == {None}
+
+
 def test_callees_come_from_the_same_wheel(cache: Path) -> None:
     rows, _ = build(cache, label())
     assert rows[0]["callees"] == [{"text": "def helper(item):\n    return item", "level": 1}]

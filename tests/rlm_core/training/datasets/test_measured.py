@@ -12,7 +12,7 @@ from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
 from rlm_core.training.datasets.measured import read_labels, write_labels, write_training_rows
 from rlm_core.training.datasets.schema import read_rows, split_of
 
-from tests.rlm_core.measurement.test_store import measurement
+from tests.rlm_core.measurement.test_store import SIZED, measurement
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -26,6 +26,22 @@ def test_labels_go_round(tmp_path: Path) -> None:
     write_labels([{**one, **TEXT} for one in labels], path)
     assert [row for _, row in read_labels(path)] == labels
     assert list(from_labels(read_labels(path))) == rows
+
+
+def test_sizes_go_round_and_are_columns(tmp_path: Path) -> None:
+    rows = [measurement(path="", **SIZED), measurement(path="", metric="memory", median=8.0, low=0.0, high=64.0)]
+    labels = to_labels(rows)
+    write_labels(labels, tmp_path / "labels.parquet")
+    assert list(from_labels(read_labels(tmp_path / "labels.parquet"))) == rows
+    write_training_rows([{**one, **TEXT} for one in labels], tmp_path / "rows.parquet")
+    latency, memory = read_rows([tmp_path / "rows.parquet"])
+    assert latency["sizes"] == {"items": [1, 2.5, 40], "self.rows[]": [0, 0, 3]}
+    assert [(row["sizes"], row["median"], row["scaled"]) for row in latency["sized"]] == [
+        ({"items": 1.5}, 1e-6, False),
+        ({"items": 30.0}, 1e-5, True),
+    ]
+    assert (latency["first"], memory["first"]) == (1e-3, None)
+    assert (memory["sizes"], memory["sized"]) == ({}, [])
 
 
 def test_rows_to_train_on_are_what_training_reads(tmp_path: Path) -> None:
