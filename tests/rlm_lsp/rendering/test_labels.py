@@ -461,3 +461,12 @@ def test_a_sleep_next_to_a_wait_of_unknown_length_has_its_bound(make_prediction:
     assert render.label([prediction], width=30, work=work) == "waits: network, sleep ≤10 s"
     assert render.label([prediction], work=work) == "waits ≤10 s + network"
     assert render.label([prediction], width=20, work=work) == "waits: network"
+
+
+def test_sizes_are_short_and_their_ranges_too() -> None:
+    values = [0, 0.3456, 2.5, 40, 999, 1000, 1250, 12_345.678, 999_999, 2**20, 1e15]
+    shown = ["0", "0.35", "2.5", "40", "999", "1k", "1.2k", "12k", "1M", "1M", "1000T"]
+    assert list(map(labels.size, values)) == shown
+    sizes = {"items": [3, 7, 40], "rows[]": [2, 2, 2], "n": [1000, 1001, 1002], "a.0": [1, 1, 1]}
+    assert labels.size_ranges(sizes) == "items 3–40, rows[] 2, n 1k +1"
+    assert labels.size_ranges({}) == ""

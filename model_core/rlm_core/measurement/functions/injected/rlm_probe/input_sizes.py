@@ -53,7 +53,7 @@ _READABLE = _PLAIN | {id(MemberDescriptorType)}
 _NUMBER_CLASSES = frozenset({"integer", "floating"})
 _NUMPY = _NUMBER_CLASSES | {"ndarray"}
 _PANDAS, _POLARS = frozenset({"DataFrame", "Series", "Index", "RangeIndex"}), frozenset({"DataFrame", "Series"})
-_LIBRARIES: Mapping[object, frozenset[str]] = {
+_LIBRARIES: dict[object, frozenset[str]] = {
     "numpy": _NUMPY,
     **dict.fromkeys(("pandas", "pandas.core.frame", "pandas.core.series", "pandas.core.indexes.base"), _PANDAS),
     **dict.fromkeys(("polars.dataframe.frame", "polars.series.series"), _POLARS),
@@ -128,6 +128,14 @@ class InputSizes:
 def sizes_of(code: CodeType | InputSizes, arguments: Mapping[str, object]) -> dict[str, float]:
     """The sizes of a call of a function by name, from the values of its parameters by name."""
     return (code if isinstance(code, InputSizes) else InputSizes(code)).of(arguments)
+
+
+def leave_out(packages: Iterable[str]) -> None:
+    """Take no sizes from classes of these packages that are written in Python: those are code that is measured."""
+    for top in {name.partition(".")[0] for name in packages}:
+        if top in ("pandas", "polars"):
+            for module in [module for module in _LIBRARIES if str(module).partition(".")[0] == top]:
+                del _LIBRARIES[module]
 
 
 def _add(found: dict[str, float], name: str, inside: str, value: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from .calibration import Calibrator, Make, calibrate_memory
 from .function_registry import FunctionRegistry, Scope
+from .input_sizes import leave_out
 from .latency import LatencyMeter
 from .memory import MemoryMeter
 from .recording_writer import RecordingWriter
@@ -69,6 +70,7 @@ class ProbeSession:
         self._request = request
         self._started = False
         make = _way_to_watch()
+        leave_out(request.packages)
         self._roster = FunctionRegistry(request.calls)
         self._meter = LatencyMeter(self._roster) if request.metric == "latency" else _memory_meter(make, self._roster)
         self._watcher = make(Scope(request.packages), self._roster, self._meter)

@@ -6,14 +6,15 @@ import array
 import gc
 import sys
 import weakref
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.measurement.functions.injected.rlm_probe import input_sizes
 from rlm_core.measurement.functions.injected.rlm_probe.input_sizes import MOST_SIZES, InputSizes, sizes_of
 
 
@@ -175,6 +176,11 @@ def test_nothing_is_kept() -> None:
     assert [reference() for reference in references] == [None, None]
 
 
+class Point(NamedTuple):
+    number: int
+    text: str
+
+
 class Slotted:
     __slots__ = ("rows", "unset")
 
@@ -185,7 +191,7 @@ class Slotted:
 class Queue:
     most: ClassVar[list[int]] = [1, 2]
 
-    def __init__(self, heap: object) -> None:
+    def __init__(self, heap: Any) -> None:
         self.heap, self.count, self.__private, self.slotted = heap, 5, "abc", Slotted([[1]])
         self.written: list[int] = []
 
@@ -194,10 +200,11 @@ class Queue:
         heap = self.heap
         for _ in range(self.count):
             heap.pop()
-        return any(x in self.most for x in self.__private), self.slotted.rows[0], self.absent, rest, limit, options
+        return any(str(x) in self.__private for x in self.most), self.slotted.rows, self.absent, rest, limit, options
 
     def lazily(self) -> Any:
-        return lambda: [row + 1 for row in self.heap], self.push()
+        self.push()
+        return lambda: [row + 1 for row in self.heap]
 
     def push(self) -> None:
         """Nothing."""
@@ -239,7 +246,7 @@ def test_missing_arguments_and_strange_ones_leave_the_others() -> None:
     assert sizes_of(two.__code__, {"x": [1], "y": released, "z": [2]}) == {"x": 1}
     assert sizes_of(two.__code__, {"x": [1], "z": [2]}) == {"x": 1}
     assert sizes(range(10**30)) == {}
-    assert sizes(namedtuple("Point", "a b")(1, "ab")) == {"x": 2}
+    assert sizes(Point(1, "ab")) == {"x": 2}
     assert sizes([float("nan"), 1]) == {"x": 2}
 
 
@@ -302,6 +309,19 @@ def test_frames_have_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes(frame()) == {"x.rows": 30, "x.columns": 4}
     # A class that is derived from it may say something else.
     assert sizes(type("Derived", (frame,), {})()) == {}
+
+
+def test_frames_of_a_package_that_is_measured_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    numpy = pytest.importorskip("numpy")
+    frame = type("DataFrame", (_Frame,), {"__module__": "pandas"})
+    module = type(sys)("pandas")
+    vars(module)["DataFrame"] = frame
+    monkeypatch.setitem(sys.modules, "pandas", module)
+    monkeypatch.setattr(input_sizes, "_LIBRARIES", dict(input_sizes._LIBRARIES))
+    input_sizes.leave_out(["pandas.io", "numpy", "shapes"])
+    assert sizes(frame()) == {}
+    # Those of numpy are read by code in C.
+    assert sizes(numpy.ones(3)) == {"x": 3}
 
 
 def test_frames_of_real_libraries_have_rows_and_columns() -> None:
