@@ -16,7 +16,17 @@ from rlm_core.inference.adaptation.cpu_score import cpu_name
 from rlm_core.measurement import Measurement, Store
 from rlm_core.measurement.committed import FILE, FOLDER, export_committed
 from rlm_core.measurement.functions.collect import RunMeasurements, import_left_runs, import_run, new_run, spread_tests
-from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
+from rlm_core.measurement.functions.run import (
+    Pass,
+    ScriptPlan,
+    SuitePlan,
+    check_python,
+    find_python,
+    run,
+    run_script,
+)
+from rlm_core.measurement.functions.scaling import BENCH_FILES, ScaleLimits, left_out
+from rlm_core.measurement.functions.scaling import scale as call_again
 from rlm_core.measurement.functions.sources import packages_under
 from rlm_core.measurement.labels import Label, from_labels, newest, to_labels, with_source
 from rlm_core.measurement.programs import ProgramLimits, ProgramPlan, make_plan, run_plan, spread_plan
@@ -34,6 +44,16 @@ from . import options
 from .options import PATH, Group, SpreadCommand, open_store, optional_packages, write_errors
 
 _MIB = 2**20
+_scale = click.option(
+    "--scale/--no-scale", default=False, help="Then call functions again with larger inputs, to measure their growth."
+)
+_scale_time = click.option(
+    "--scale-time",
+    metavar="S",
+    type=click.FloatRange(0, min_open=True),
+    default=600,
+    help="Processor seconds for calls with larger inputs.",
+)
 _packages_argument = click.argument("packages", metavar="[PACKAGE]...", nargs=-1)
 
 
@@ -58,6 +78,8 @@ def command() -> None:
     default=300,
     help="Time limit of a test in seconds, four times as long for memory (0: none).",
 )
+@_scale
+@_scale_time
 @options.ray
 @options.store
 @click.argument("arguments", metavar="[-- PYTEST-ARGS]...", nargs=-1, type=click.UNPROCESSED)
@@ -67,6 +89,8 @@ def tests(
     python: str | None,
     calls: int,
     timeout: float,
+    scale: bool,
+    scale_time: float,
     ray: str | None,
     store: Path | None,
     arguments: tuple[str, ...],
@@ -75,7 +99,8 @@ def tests(
 
     Without --package, measure the packages in the working directory. The tests run twice, for latency and for memory;
     a long run changes between the two, so that you can stop it and keep both.
-    Calls that return are measured even if their test fails. The exit status is 1 if no call was measured.
+    Calls that return are measured even if their test fails. With --scale, functions are then called again with larger
+    inputs, in a separate process. The exit status is 1 if no call was measured.
     """
     folder = Path.cwd()
     kept = open_store(store)
@@ -84,7 +109,9 @@ def tests(
     if not measured:
         raise DataError(f"{folder}: has no package; name one with --package")
     passes: tuple[Pass, ...] = ("latency", "memory") if memory else ("latency",)
-    plan = SuitePlan(python or find_python(folder), arguments, folder, measured, passes, calls, timeout)
+    plan = SuitePlan(python or find_python(folder), arguments, folder, measured, passes, calls, timeout, examples=scale)
+    if scale and ray is not None:
+        raise DataError("--scale: calls with larger inputs are measured on this machine; leave out --ray")
     check_python(plan.python)
     times = "twice" if memory else "once"
     console.note(f"measures {', '.join(measured)}; runs in {folder}, {times}: {' '.join(plan.command)}")
@@ -94,6 +121,8 @@ def tests(
         if ray is None:
             runs.append(new_run(kept))
             run(plan, runs[0], console.note)
+            if scale:
+                _call_again(runs[0], plan.python, folder, scale_time)
         else:
             with Cluster(ray, console.note) as cluster:
                 spread_tests(plan, cluster, kept, console.note, lambda text: print(text, end="", flush=True), runs)
@@ -118,15 +147,22 @@ def _import_run(kept: Store, folder: Path) -> RunMeasurements:
         raise RlmError(f"{error}; the recordings stay in {folder}, the next rlm-lsp measure imports them") from None
 
 
+def _call_again(run_folder: Path, python: str, folder: Path, seconds: float) -> None:
+    """Call the functions of a run again with larger inputs; print how many have a curve, and why others have none."""
+    bench = next((path for name in BENCH_FILES if (path := folder / name).is_file()), None)
+    functions = call_again(run_folder, python, ScaleLimits(total=seconds), console.note, bench)
+    curves = sum(bool(one.points) for one in functions)
+    console.note(f"larger inputs: {counted(curves, 'function')} measured at several sizes")
+    for reason, count in left_out(functions).most_common():
+        console.note(f"not at several sizes: {count:,} ({reason})")
+
+
 def _summarise(result: RunMeasurements, store: Path, plan: SuitePlan) -> None:
     for metric, count in result.tests.items():
         if count:
             functions = sum(measurement.metric == metric for measurement in result.measurements)
             console.note(f"{metric}: {functions:,} functions in {count:,} tests")
-    for reason in result.disturbed:
-        console.note(f"latencies are stored but marked as disturbed: {reason}")
-    for reason, count in result.left_out.most_common():
-        console.note(f"left out {count:,}: {reason}")
+    _note_left_out(result)
     files: dict[str, list[str]] = {}
     for file, reason in result.uncollected.items():
         files.setdefault(reason, []).append(file or "the tests")
@@ -138,6 +174,13 @@ def _summarise(result: RunMeasurements, store: Path, plan: SuitePlan) -> None:
         )
     if result.measurements:
         console.note(f"stored in {store}; list them with: rlm-lsp measure list")
+
+
+def _note_left_out(result: RunMeasurements) -> None:
+    for reason in result.disturbed:
+        console.note(f"latencies are stored but marked as disturbed: {reason}")
+    for reason, count in result.left_out.most_common():
+        console.note(f"left out {count:,}: {reason}")
 
 
 def _explain_nothing(result: RunMeasurements, plan: SuitePlan) -> None:
@@ -153,6 +196,63 @@ def _explain_nothing(result: RunMeasurements, plan: SuitePlan) -> None:
         console.note(f"nothing was measured: no test imports {packages}; give packages by their import names")
     else:
         console.note(f"nothing was measured: the tests call no Python function of {packages}")
+
+
+@command.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--package", "packages", metavar="NAME", multiple=True, help="Import name of a package; repeatable.")
+@click.option("--memory", is_flag=True, help="Measure peak memory instead of latency; the application is slower.")
+@click.option("--python", metavar="PATH", help="Interpreter that runs it.", show_default="that of the environment")
+@click.option("--calls", metavar="K", type=click.IntRange(min=1), default=100, help="Calls measured per function.")
+@_scale
+@_scale_time
+@options.store
+@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as in python -m.")
+@click.argument("script")
+@click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run_(
+    packages: tuple[str, ...],
+    memory: bool,
+    python: str | None,
+    calls: int,
+    scale: bool,
+    scale_time: float,
+    store: Path | None,
+    module: bool,
+    script: str,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run an application and measure its functions, with the sizes of its real inputs.
+
+    Measures the packages in the working directory and the functions of SCRIPT itself. Options that follow SCRIPT are
+    for the application. The exit status is that of the application, or 1 if no call was measured.
+    """
+    if memory and scale:
+        raise DataError("--scale: examples of inputs are kept while latency is measured; leave out --memory")
+    folder = Path.cwd()
+    kept = open_store(store)
+    import_left_runs(kept, console.note)
+    target = ("-m", script, *arguments) if module else (script, *arguments)
+    metric: Pass = "memory" if memory else "latency"
+    measured = packages or tuple(packages_under(folder))
+    plan = ScriptPlan(python or find_python(folder), target, measured, metric, calls, scale)
+    check_python(plan.python, needs_pytest=False)
+    run_folder = new_run(kept)
+    status = run_script(plan, run_folder)
+    stopped: BaseException | None = None
+    if scale:
+        try:
+            _call_again(run_folder, plan.python, folder, scale_time)
+        except (KeyboardInterrupt, RlmError) as error:
+            stopped = error
+    result = _import_run(kept, run_folder)
+    _note_left_out(result)
+    console.note(f"{metric}: {counted(len(result.measurements), 'function')} measured, stored in {kept.path}")
+    if not result.measurements:
+        names = ", ".join(measured) or "the script"
+        console.note(f"nothing was measured: the run called no Python function of {names}, or was killed")
+    if stopped is not None:
+        raise stopped
+    raise click.exceptions.Exit(status if status > 0 else 128 - status if status else int(not result.measurements))
 
 
 class _ProgramsCommand(SpreadCommand):

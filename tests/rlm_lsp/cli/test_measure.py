@@ -429,3 +429,41 @@ def test_ctrl_c_keeps_what_was_measured(solutions: Path) -> None:
     assert process.returncode == 130
     assert f"stored in {store.path}" in stderr
     assert {one.file for one in store.all()} == {"first.py"}
+
+
+def test_larger_inputs_and_applications_are_measured(tmp_path: Path) -> None:
+    tests = "import shapes\n\ndef test_it():\n    assert shapes.total(list(range(40))) > 0\n"
+    folder = write_project(tmp_path, tests)
+    (folder / "rlm_bench.py").write_text("import shapes\n\ndef bench_slow(n):\n    return shapes.slow, n\n")
+    (folder / "src" / "app.py").write_text("import sys, shapes\nshapes.hold(int(sys.argv[1]))\nsys.exit(5)\n")
+    variables = environment(folder / "home")
+    command = [*COMMAND, "--no-memory", "--python", sys.executable, "--scale", "--scale-time", "60", "--", *QUIET]
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert "rlm-lsp: larger inputs: 2 functions measured at several sizes" in lines
+    # `square` has numbers that no loop counts.
+    assert "rlm-lsp: not at several sizes: 1 (no input that can grow)" in lines
+    store = Store(folder / "home" / "rlm-lsp" / "measurements.sqlite3")
+    [total] = [one for one in store.all() if one.qualname == "total"]
+    assert [row.sizes["sides"] for row in total.sized if row.scaled][:3] == [40, 120, 400]
+    run = [*COMMAND[:-1], "run", "--python", sys.executable, str(folder / "src" / "app.py"), "4096", "--memory"]
+    done = subprocess.run(run, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    [hold] = [one for one in store.all() if one.qualname == "hold"]
+    assert (hold.metric, hold.sizes["size"].most) == ("latency", 4096)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("tests", "--package", "shapes", "--scale", "--ray", "auto"), "leave out --ray"),
+        (("run", "--memory", "--scale", "app.py"), "leave out --memory"),
+    ],
+)
+def test_larger_inputs_need_this_machine_and_the_latency_pass(
+    store: tuple[str, str], arguments: tuple[str, ...], reason: str
+) -> None:
+    status, _, stderr = invoke(arguments[0], *store, *arguments[1:])
+    assert status == 2
+    assert reason in stderr

@@ -28,6 +28,7 @@ from rlm_core.types import Metric
 
 from .recordings import FunctionSamples, Recording, merge_recordings, read_recordings
 from .run import Note, SuitePlan, run
+from .scaling import key_of, read_scaled, scaled_calls
 from .sized_calls import summarise_inputs
 from .sources import FunctionFile
 
@@ -132,6 +133,7 @@ def collect(folder: Path, device: str) -> RunMeasurements:
         found.imported |= set(end.get("imported", ()))
         found.passed += end.get("passed", 0)
     files: dict[str, FunctionFile] = {}
+    scaled = read_scaled(folder)
     for metric in _SCALES:
         of_metric = [one for one in recordings if one.header.get("metric") == metric]
         found.tests[metric] = sum(len(one.tests) for one in of_metric)
@@ -141,6 +143,8 @@ def collect(folder: Path, device: str) -> RunMeasurements:
         for seen in merge_recordings(of_metric):
             made = maker.make(seen)
             if isinstance(made, Measurement):
+                if curve := scaled.get(key_of(seen.file, seen.qualname, seen.line)):
+                    made = replace(made, sized=(*made.sized, *scaled_calls(curve, made.metric)))
                 found.measurements.append(made)
             else:
                 found.left_out[made] += 1

@@ -21,6 +21,7 @@ from typing import IO, Literal
 from rlm_core.errors import DataError
 from rlm_core.processes import end_group, stop_signals
 
+from .injected.rlm_probe.script import MAIN
 from .injected.rlm_probe.session import CANNOT_WRITE, PLUGIN, PLUGINS, VARIABLE, Request
 from .recordings import Recording, read_recordings
 
@@ -33,7 +34,7 @@ _REFUSAL_SECONDS = 60.0
 _ABOVE = "its output is above"
 _POLL_SECONDS, _GRACE_SECONDS = 0.2, 10.0
 _USAGE, _NO_TESTS = 4, 5  # exit status of pytest
-_ASK = "import sys, pytest; print(*sys.version_info[:2], sys.implementation.name)"
+_ASK = "import sys{}; print(*sys.version_info[:2], sys.implementation.name)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,9 @@ class SuitePlan:
 
     ``packages`` are import names; ``calls`` of a function are taken a test; ``timeout`` is in seconds a test, 0 for
     no limit. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th on. ``pause_share``: the passes
-    change when tests have run so many times as long as pytest takes to begin, which it then does twice more.
+    change when tests have run so many times as long as pytest takes to begin, which it then does twice more. With
+    ``examples`` arguments of calls are kept, to call functions again with larger inputs. No test begins after a process
+    has run tests for ``seconds`` of processor time (0: no limit).
     """
 
     python: str
@@ -54,6 +57,8 @@ class SuitePlan:
     timeout: float = 300.0
     part: tuple[int, int] = (0, 1)
     pause_share: float = 20.0
+    examples: bool = False
+    seconds: float = 0.0
 
     @property
     def command(self) -> list[str]:
@@ -72,24 +77,24 @@ def find_python(folder: Path) -> str:
     return sys.executable
 
 
-def check_python(python: str) -> None:
-    """Check that an interpreter can measure tests.
+def check_python(python: str, *, needs_pytest: bool = True) -> None:
+    """Check that an interpreter can measure tests, or an application.
 
     Raises:
-        DataError: it cannot be run, has no pytest, or is too old or no CPython.
+        DataError: it cannot be run, has no pytest where it needs that, or is too old or no CPython.
     """
+    ask = _ASK.format(", pytest" if needs_pytest else "")
     try:
-        found = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+        found = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DataError(f"{python}: cannot be run ({error}); name an interpreter with --python") from None
     if found.returncode:
         last = (found.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise DataError(f"{python}: cannot run pytest ({last}); install it there or name another with --python")
+        what = "run pytest" if needs_pytest else "be used"
+        raise DataError(f"{python}: cannot {what} ({last}); install it there or name another with --python")
     major, minor, implementation = found.stdout.split()
     if (int(major), int(minor)) < (3, 11) or implementation != "cpython":
-        raise DataError(
-            f"{python}: is {implementation} {major}.{minor}; tests are measured under CPython 3.11 or later"
-        )
+        raise DataError(f"{python}: is {implementation} {major}.{minor}; code is measured under CPython 3.11 or later")
 
 
 def run(plan: SuitePlan, folder: Path, note: Note, output: IO[bytes] | None = None) -> None:
@@ -110,6 +115,42 @@ def run(plan: SuitePlan, folder: Path, note: Note, output: IO[bytes] | None = No
             other.run(tests)
         if not first.has_paused:
             return
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptPlan:
+    """The plan of a run of an application: ``python *command`` in the working folder, measured for one metric.
+
+    ``command`` is a script, or ``-m`` and a module, with arguments. ``packages`` are import names; the script's own
+    functions are measured too. ``calls`` of a function are taken.
+    """
+
+    python: str
+    command: tuple[str, ...]
+    packages: tuple[str, ...]
+    metric: Pass = "latency"
+    calls: int = 100
+    examples: bool = False
+
+
+def run_script(plan: ScriptPlan, folder: Path) -> int:
+    """Run an application once and return its exit status; samples go to ``folder``.
+
+    It keeps the terminal: signals reach it as they would without measuring, and it alone decides what they do.
+    """
+    request = Request(str(folder), plan.metric, (*plan.packages, MAIN), plan.calls, examples=plan.examples)
+    environment = _environment(request)
+    with stop_signals() as came:
+        process = subprocess.Popen([plan.python, "-m", "rlm_probe.script", *plan.command], env=environment)
+        passed = 0
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(_POLL_SECONDS)
+            # Ctrl-C reaches the whole terminal; other signals have come to this process alone.
+            for number in came[passed:]:
+                if number != signal.SIGINT:
+                    process.send_signal(number)
+            passed = len(came)
 
 
 class _PassRun:
@@ -148,6 +189,8 @@ class _PassRun:
             part=self._plan.part,
             launched=time.monotonic(),
             pause_share=self._plan.pause_share if self.pauses else 0.0,
+            examples=self._plan.examples,
+            seconds=self._plan.seconds,
         )
         status = _attempt(self._plan, request, self._folder, self._note, self._output)
         recordings = [one for one in read_recordings(self._folder) if one.path not in before]
@@ -231,7 +274,7 @@ def _attempt(plan: SuitePlan, request: Request, folder: Path, note: Note, output
         process = subprocess.Popen(
             plan.command,
             cwd=plan.folder,
-            env=_environment(request),
+            env={**_environment(request), PLUGINS: _joined(PLUGINS, PLUGIN, ",")},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -257,16 +300,16 @@ def _attempt(plan: SuitePlan, request: Request, folder: Path, note: Note, output
 
 
 def _environment(request: Request) -> dict[str, str]:
-    def joined(variable: str, first: str, between: str) -> str:
-        rest = os.environ.get(variable)
-        return f"{first}{between}{rest}" if rest else first
-
     return {
         **os.environ,
         VARIABLE: request.to_text(),
-        PLUGINS: joined(PLUGINS, PLUGIN, ","),
-        "PYTHONPATH": joined("PYTHONPATH", str(INSIDE), os.pathsep),
+        "PYTHONPATH": _joined("PYTHONPATH", str(INSIDE), os.pathsep),
     }
+
+
+def _joined(variable: str, first: str, between: str) -> str:
+    rest = os.environ.get(variable)
+    return f"{first}{between}{rest}" if rest else first
 
 
 def _interrupt(process: subprocess.Popen[bytes], came: list[int]) -> None:

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 from rlm_core import DataError
 from rlm_core.measurement.functions.collect import import_run, new_run
-from rlm_core.measurement.functions.run import Pass, SuitePlan, check_python, find_python, run
+from rlm_core.measurement.functions.run import (
+    Pass,
+    ScriptPlan,
+    SuitePlan,
+    check_python,
+    find_python,
+    run,
+    run_script,
+)
 from rlm_core.measurement.store import Store
 from rlm_core.measurement.types import Measurement, SizeSpread
 
@@ -439,3 +447,54 @@ def test_the_interpreter_of_the_project_takes_precedence_over_ours(
     own.parent.mkdir(parents=True)
     own.touch()
     assert find_python(tmp_path) == str(own)
+
+
+SCRIPT = """
+import os
+import signal
+import sys
+
+import shapes
+
+
+def helper(sides):
+    return shapes.total(sides)
+
+
+print(sys.argv[1:], __name__, sys.path[0] == os.path.dirname(os.path.abspath(__file__)))
+helper(range(int(sys.argv[1])))
+if "killed" in sys.argv:
+    os.kill(os.getpid(), signal.SIGTERM)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("end", "status"), [("exits", 3), ("killed", 143)])
+def test_an_application_is_measured_as_it_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, status: int
+) -> None:
+    folder = write_project(tmp_path)
+    script = folder / "src" / "app.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    store = Store(tmp_path / "data" / "m.sqlite3")
+    place = new_run(store)
+    assert run_script(ScriptPlan(sys.executable, (str(script), "50", end), ("shapes",)), place) == status
+    assert capfd.readouterr().out == f"['50', '{end}'] __main__ True\n"
+    found = {one.qualname: one for one in import_run(store, place).measurements}
+    assert {"helper", "total", "square"} <= set(found)
+    assert (found["square"].calls, found["total"].tests) == (50, 1)
+    assert found["total"].sizes["sides"].most == 50
+
+
+def test_a_module_is_run_like_a_script(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_project(tmp_path)
+    (folder / "src" / "app.py").write_text("import shapes, sys\nprint(sys.argv[1:], shapes.slow(9))\n")
+    monkeypatch.chdir(folder / "src")
+    store = Store(tmp_path / "data" / "m.sqlite3")
+    place = new_run(store)
+    plan = ScriptPlan(sys.executable, ("-m", "app", "-x"), ("shapes",), "memory", 2)
+    assert run_script(plan, place) == 0
+    assert capfd.readouterr().out == "['-x'] 22\n"
+    assert {(one.metric, one.qualname) for one in import_run(store, place).measurements} == {("memory", "slow")}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from statistics import StatisticsError, median
 from time import perf_counter_ns
+from types import CodeType
 from typing import Protocol
 
 from . import calibration_targets as subject
@@ -37,6 +38,9 @@ class Watcher(Protocol):
 
     def subjects(self) -> Sequence[tuple[Function, Callable[..., None]]]:
         """The functions of :mod:`.subject`, watched."""
+
+    def compiled(self, source: bytes, module: str, path: str) -> CodeType:
+        """Compile a file that is run and not imported, so that its functions are watched."""
 
     def stop(self) -> None:
         """Watch nothing any more."""

@@ -70,6 +70,12 @@ class Injector(MetaPathFinder):
                 return spec
         return None
 
+    def compiled(self, source: bytes, module: str, path: str) -> CodeType:
+        """The code of a file, whose functions tell when they begin and end if its module is measured."""
+        if self._scope.takes(module):
+            return self.rewritten(source, module, path)
+        return compile(source, path, "exec", dont_inherit=True)
+
     def rewritten(self, source: bytes, module: str, path: str) -> CodeType:
         """The code of a module whose functions tell when they begin and end."""
         tree = _Rewriter(self, module, path).visit(ast.parse(source, path))

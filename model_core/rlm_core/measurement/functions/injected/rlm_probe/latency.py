@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 from threading import get_ident
 from time import perf_counter_ns
 
+from .call_examples import ExampleWriter
 from .function_registry import UNSIZED, Call, Function, FunctionRegistry, GetFrame
 
 Clock = Callable[[], int]
@@ -73,13 +74,14 @@ class _Thread:
 class LatencyMeter:
     """Times calls into ``raw`` of their functions, of which the :class:`Costs` are still to be taken off.
 
-    ``begin`` and ``end`` come in pairs on each thread, but for calls that began unwatched.
+    ``begin`` and ``end`` come in pairs on each thread, but for calls that began unwatched. ``examples`` receives the
+    calls that are taken.
     """
 
     metric = "latency"
 
-    def __init__(self, roster: FunctionRegistry) -> None:
-        self._roster = roster
+    def __init__(self, roster: FunctionRegistry, examples: ExampleWriter | None = None) -> None:
+        self._roster, self._examples = roster, examples
         self._threads: dict[int, _Thread] = {}
         self.unwound = 0
 
@@ -108,8 +110,10 @@ class LatencyMeter:
         thread.open[function] = 1
         entry = _Entry(function)
         if frame_of is not None and function.has_inputs:
-            try:  # noqa: SIM105 - a context manager would be slower
+            try:
                 entry.sizes = function.sizes_of(frame_of(2))
+                if self._examples is not None:
+                    self._examples.take(function, frame_of(2))
             except Exception:  # noqa: S110 - such as where the stack has no room left: the call goes on without
                 pass
         thread.stack.append(entry)

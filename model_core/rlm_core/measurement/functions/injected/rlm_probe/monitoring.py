@@ -96,6 +96,10 @@ class Monitor:
         """The functions of :mod:`.subject`, watched."""
         return [(self.add(call.__code__, subject.__name__), call) for call in subject.ALL]
 
+    def compiled(self, source: bytes, module: str, path: str) -> CodeType:
+        """The code of a file; its functions are found when they start."""
+        return compile(source, path, "exec", dont_inherit=True)
+
     def stop(self) -> None:
         """Take all events away; a child that is forked afterwards does so once more."""
         if self._is_stopped:

@@ -54,7 +54,8 @@ class ProbePlugin:
         self._passed = 0
         self._paused = False
         # Kept here, since tests may freeze time in every module.
-        self._clock = time.monotonic
+        self._clock, self._process_clock = time.monotonic, time.process_time
+        self._process_began = self._process_clock()
         self._first_test: float | None = None
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -102,6 +103,8 @@ class ProbePlugin:
         elif nextitem is not None and _file(nextitem) != _file(item) and self._is_time_to_pause():
             self._paused = True
             item.session.shouldstop = "rlm-lsp: next, the peak memory in the tests that have run"
+        elif self._request.seconds and self._process_clock() - self._process_began > self._request.seconds:
+            item.session.shouldstop = f"rlm-lsp: the tests have run for {self._request.seconds:g} s"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the tests that pass."""

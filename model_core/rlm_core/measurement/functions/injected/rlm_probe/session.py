@@ -11,9 +11,11 @@ import time
 import tracemalloc
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Literal
 
 from .calibration import Calibrator, Make, calibrate_memory
+from .call_examples import ExampleWriter
 from .function_registry import FunctionRegistry, Scope
 from .input_sizes import leave_out
 from .latency import LatencyMeter
@@ -32,7 +34,8 @@ class Request:
     that are left out, and those without which all others are. ``stop_when_full``: tests that cannot be measured any
     more, since nothing can be written, need not run. ``part`` ``(i, n)`` takes every n-th file of tests from the i-th
     on. ``launched`` is when pytest was started (``time.monotonic``); at the end of a file of tests, the session pauses
-    if they took ``pause_share`` times as long as pytest did to begin (0: never).
+    if they took ``pause_share`` times as long as pytest did to begin (0: never). With ``examples`` the arguments of
+    some calls are kept, in the latency pass. After ``seconds`` of processor time (0: any), no further test begins.
     """
 
     folder: str
@@ -46,6 +49,8 @@ class Request:
     part: tuple[int, int] = (0, 1)
     launched: float = 0.0
     pause_share: float = 0.0
+    examples: bool = False
+    seconds: float = 0.0
 
     def to_text(self) -> str:
         """The request as an environment variable holds it."""
@@ -72,7 +77,11 @@ class ProbeSession:
         make = _way_to_watch()
         leave_out(request.packages)
         self._roster = FunctionRegistry(request.calls)
-        self._meter = LatencyMeter(self._roster) if request.metric == "latency" else _memory_meter(make, self._roster)
+        is_latency = request.metric == "latency"
+        self._examples = (
+            ExampleWriter(Path(request.folder), request.packages) if request.examples and is_latency else None
+        )
+        self._meter = LatencyMeter(self._roster, self._examples) if is_latency else _memory_meter(make, self._roster)
         self._watcher = make(Scope(request.packages), self._roster, self._meter)
         self._calibrator = Calibrator(self._watcher) if isinstance(self._meter, LatencyMeter) else None
         self.spool = RecordingWriter(
@@ -108,9 +117,15 @@ class ProbeSession:
         for function in touched:
             function.forget()
 
+    def compiled(self, source: bytes, module: str, path: str) -> CodeType:
+        """The code of a file that is not imported but run; watched if its module is measured."""
+        return self._watcher.compiled(source, module, path)
+
     def finish(self, status: int, passed: int, *, paused: bool) -> None:
         """No more tests follow in this process; others do in the next one if it has ``paused``."""
         self._watcher.stop()
+        if self._examples is not None:
+            self._examples.finish()
         versions = {} if os.environ.get("PYTEST_XDIST_WORKER") else _versions(self._request.packages)
         imported = [name for name in self._request.packages if name in sys.modules]
         self.spool.end(
@@ -131,6 +146,8 @@ class ProbeSession:
     def _abandon(self) -> None:
         """In a forked child nothing is measured: its parent goes on."""
         self.spool.close()
+        if self._examples is not None:
+            self._examples.close()
         self._watcher.stop()
 
 
