@@ -11,13 +11,12 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, cast
 
 from rlm_core.source.canonical import dedent
 
 from .folding import MOST_BITS, LargeInteger
 
-_Tree = TypeVar("_Tree", ast.Module, ast.Expression)
 LoopNode = ast.For | ast.AsyncFor | ast.While
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MOST_CHARACTERS = 100_000
@@ -27,6 +26,8 @@ _MOST_PARTS = 8
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _LONG_NUMBER = re.compile(rf"[\dA-Fa-f_]{{{MOST_BITS // 4}}}")
 _PREFIXES = re.compile(r"[-+~]{60}")
+# Literals of text, and comments.
+_TEXTS = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\#[^\n]*""")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 # Of nodes of any type: what is not a node, and the contexts of names.
@@ -49,15 +50,38 @@ def parse(text: str) -> ast.Module | None:
     lines = dedent(text).split("\n")
     for _ in range(_MOST_REPAIRS):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return _bounded(ast.parse("\n".join(lines)), text)
+            return cast(ast.Module, _read("\n".join(lines)))
         except SyntaxError as error:
             if not _repair(lines, (error.lineno or 0) - 1):
                 return None
         except (ValueError, RecursionError, MemoryError):
             return None
     return None
+
+
+def parse_whole(text: str, most: int = MOST_CHARACTERS, *, mode: str = "exec") -> ast.AST | None:
+    """The tree of a text as it is; None for a text of more than ``most`` characters, too nested, or broken.
+
+    ``mode`` is that of :func:`ast.parse`.
+    """
+    if len(text) > most or _is_too_nested(text):
+        return None
+    try:
+        return _read(text, mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _read(text: str, mode: str = "exec") -> ast.AST:
+    """The tree of a text; a :class:`LargeInteger` stands for each literal that is too large to compute with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree: ast.AST = ast.parse(text, mode=mode)
+    if _LONG_NUMBER.search(text) is not None:
+        for node in walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
+                node.value = LargeInteger(node.value.bit_length())  # type: ignore[assignment]
+    return tree
 
 
 @lru_cache(maxsize=128)
@@ -136,23 +160,8 @@ def parse_expression(text: str) -> ast.expr | None:
 
     Equal texts share the tree.
     """
-    if len(text) > MOST_CHARACTERS or _is_too_nested(text):
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _bounded(ast.parse(text, mode="eval"), text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _bounded(tree: _Tree, text: str) -> _Tree:
-    """The tree of a text; a :class:`LargeInteger` stands for each literal that is too large to compute with."""
-    if _LONG_NUMBER.search(text) is not None:
-        for node in walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
-                node.value = LargeInteger(node.value.bit_length())  # type: ignore[assignment]
-    return tree
+    tree = parse_whole(text, mode="eval")
+    return tree.body if isinstance(tree, ast.Expression) else None
 
 
 def _repair(lines: list[str], number: int) -> bool:
@@ -177,7 +186,12 @@ def _repair(lines: list[str], number: int) -> bool:
 
 
 def _is_too_nested(text: str) -> bool:
-    """Return whether the parser could run out of stack: deep brackets, or long chains of prefix operators."""
+    """Return whether the parser could run out of stack: nesting in the code, not in its texts and comments."""
+    return _has_deep_nesting(text) and _has_deep_nesting(_TEXTS.sub("''", text))
+
+
+def _has_deep_nesting(text: str) -> bool:
+    """Return whether a text has deep brackets, or long chains of prefix operators."""
     if max(text.count("("), text.count("["), text.count("{")) >= _MOST_NESTING:
         depth = 0
         for bracket in _BRACKETS.findall(text):

@@ -16,6 +16,7 @@ from rlm_core.cost.domain.syntax import (
     leaving,
     own_update,
     parse,
+    parse_whole,
     parsed_function,
     read_update,
     walk,
@@ -76,6 +77,29 @@ def test_any_text_has_a_tree_or_none(text: str) -> None:
 )
 def test_texts_that_the_parser_could_fail_on_are_refused(text: str) -> None:
     assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# " + "-" * 80,
+        f'"""A table.\n\n+{"-" * 70}+\n"""',
+        "text = '" + "(" * 70 + "'",
+        "text = b'\\'" + "~" * 70 + "'",
+    ],
+)
+def test_separators_in_comments_and_texts_are_not_nesting(line: str) -> None:
+    tree = parse(f"def f(x):\n    {line}\n    return x\n")
+    assert tree is not None
+    assert isinstance(tree.body[0], ast.FunctionDef)
+
+
+def test_a_text_is_read_whole_or_not_at_all() -> None:
+    assert parse_whole("x = 1\ny = (\n") is None
+    assert parse_whole("x = 1", 4) is None
+    tree = parse_whole(f"x = 1{'0' * 1_000}")
+    assert tree is not None
+    assert "integer of" in ast.dump(tree)
 
 
 def test_an_indented_text_is_read() -> None:
