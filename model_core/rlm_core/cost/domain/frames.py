@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..scope import Scope
+from .folding import MISSING
 from .meter import ALWAYS
+from .names import lookup
 from .quantities import ONE, ZERO, Quantity, Range, is_whole
 from .syntax import Function, LoopNode
 from .values import UNKNOWN, Value, literal
@@ -131,13 +133,8 @@ class Frame:
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name bound here or in an enclosing function."""
-        frame: Frame | None = self
-        while frame is not None:
-            value = frame.names.get(name)
-            if value is not None:
-                return value
-            frame = frame.parent
-        return None
+        value = lookup(self, name)
+        return None if value is MISSING else value
 
     def bind(self, name: str, value: Value) -> None:
         """Bind a name and keep count of the memory that names hold."""

@@ -16,6 +16,7 @@ from ..domain.folding import MISSING
 from ..domain.frames import Frame, Recursive
 from ..domain.lattice import is_one_function, joined
 from ..domain.meter import ALWAYS, Meter, scaled
+from ..domain.names import defaults_of
 from ..domain.quantities import ONE, ZERO, Range, constant
 from ..domain.records import replace
 from ..domain.syntax import Function, called_name, nodes_of
@@ -25,7 +26,7 @@ from ..scope import Definition, Scope
 from .closures import bind_around, grow_around
 from .concurrency import ended
 from .iterators import without_end
-from .parameters import bind_arguments, defaults_of, is_abstract, is_method
+from .parameters import bind_arguments, is_abstract, is_method
 from .recursive_functions import all_calls, symbolic_arguments
 from .shown_types import of_hint, typed
 
@@ -175,7 +176,7 @@ def _is_of_functions(context: Context, active: Frame) -> bool:
 
 def bind_defaults(context: Context, frame: Frame) -> None:
     """Bind the parameters that a call leaves out to their defaults."""
-    for name, default in defaults_of(frame.node):
+    for name, default in defaults_of(frame.node.args) if frame.node is not None else ():
         if name not in frame.names:
             with context.inside(frame):
                 frame.names[name] = peek(context, default)

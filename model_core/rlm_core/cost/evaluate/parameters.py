@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..domain.folding import MISSING
 from ..domain.lattice import joined
+from ..domain.names import bound
 from ..domain.quantities import ZERO, constant
 from ..domain.records import replace
 from ..domain.syntax import Function
@@ -40,35 +41,16 @@ def is_abstract(node: Function) -> bool:
 
 def bind_arguments(node: Function, args: Sequence[Value], keywords: Mapping[str, Value]) -> dict[str, Value]:
     """Parameter values by name, for a call with these arguments."""
-    positional = [*node.args.posonlyargs, *node.args.args]
-    names = {parameter.arg: value for parameter, value in zip(positional, args, strict=False)}
+    binding = bound(node.args, args, keywords)
+    names = binding.names
     if node.args.vararg is not None:
-        rest = args[len(positional) :]
+        rest = binding.rest
         item = joined([(1 / len(rest), value) for value in rest]) if rest else UNKNOWN
         names[node.args.vararg.arg] = Value("tuple", size=constant(len(rest)), item=item)
-    allowed = {parameter.arg for parameter in (*positional, *node.args.kwonlyargs)}
-    names |= {name: value for name, value in keywords.items() if name in allowed}
     if node.args.kwarg is not None:
-        names[node.args.kwarg.arg] = Value("dict", size=constant(len(keywords.keys() - allowed)))
+        names[node.args.kwarg.arg] = Value("dict", size=constant(len(binding.extra)))
     # What the caller holds is not held again.
     return {name: replace(value, bytes=ZERO) if value.bytes.terms else value for name, value in names.items()}
-
-
-def defaults_of(node: Function | None) -> list[tuple[str, ast.expr]]:
-    """The parameters with defaults."""
-    if node is None:
-        return []
-    arguments = node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = list(
-        zip([p.arg for p in positional][len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    )
-    pairs += [
-        (p.arg, value)
-        for p, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if value is not None
-    ]
-    return pairs
 
 
 def assumed(name: str, value: Value) -> Value:

@@ -10,6 +10,7 @@ from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
 from ..domain.meter import ALWAYS, Meter, scaled
+from ..domain.names import imported_names
 from ..domain.quantities import ZERO, constant
 from ..domain.records import replace
 from ..domain.syntax import leaving
@@ -115,17 +116,11 @@ def read_augmented(context: Context, node: ast.AugAssign) -> None:
 def read_import(context: Context, node: ast.Import | ast.ImportFrom) -> None:
     """Bind the names of an import inside a function."""
     context.meter.spend(primitive("import.from" if isinstance(node, ast.ImportFrom) else "import"))
-    for alias in node.names:
-        if isinstance(node, ast.Import):
-            if alias.asname is not None:
-                context.frame.bind(alias.asname, imported_value(alias.name))
-            else:
-                root = alias.name.partition(".")[0]
-                context.frame.bind(root, Value("module", name=root))
-        elif not node.level:
-            context.frame.bind(alias.asname or alias.name, imported_value(f"{node.module}.{alias.name}"))
+    for name, dotted in imported_names(node):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            context.frame.bind(name, Value("unknown"))
         else:
-            context.frame.bind(alias.asname or alias.name, Value("unknown"))
+            context.frame.bind(name, Value("module", name=name) if name == dotted else imported_value(dotted))
 
 
 def read_return(context: Context, node: ast.Return) -> None:
