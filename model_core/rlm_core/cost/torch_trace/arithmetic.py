@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..domain.folding import COMPARE, MISSING, operation
+from ..domain.folding import MISSING, compared, operation
 from .values import (
     UNKNOWN,
     Instance,
@@ -55,7 +55,8 @@ def compare(kind: type[ast.cmpop], left: Value, right: Value) -> Value:
         if not isinstance(right, (str, list, tuple, dict, range)):
             return UNKNOWN
         return (left in right) is (kind is ast.In)
-    return bool(COMPARE[kind](left, right))
+    value = compared(kind, left, right)
+    return UNKNOWN if value is MISSING else value
 
 
 def _flat(value: Value, depth: int = 2) -> bool:
@@ -76,20 +77,7 @@ def truth(value: Value) -> bool | None:
         return None if value.value is None else bool(value.value)
     if isinstance(value, ModuleContainer):
         return bool(value.items)
-    if isinstance(value, (TorchLayer, Instance, SourceClass, SourceFunction, LibraryName)):
-        return True
     return bool(value)
-
-
-def items_of(value: Value, limit: int = _MAX_LENGTH) -> list[Value]:
-    """The items of a loop over the value; raises TypeError or ValueError."""
-    if isinstance(value, ModuleContainer):
-        value = list(value.items) if value.name == "ModuleDict" else list(value.items.values())
-    if not isinstance(value, (str, list, tuple, dict, range, set, zip, enumerate, map, Iterator)):
-        raise TypeError("no items")
-    items = list(itertools.islice(value, limit + 1))
-    _small(len(items), limit)
-    return items
 
 
 def _small(value: Any, limit: int) -> int:
@@ -99,16 +87,34 @@ def _small(value: Any, limit: int) -> int:
     return number
 
 
+def items_of(value: Value) -> list[Value]:
+    """The items of a loop over the value; raises TypeError or ValueError."""
+    if isinstance(value, ModuleContainer):
+        value = list(value.items) if value.name == "ModuleDict" else list(value.items.values())
+    if not isinstance(value, (str, list, tuple, dict, range, set, zip, enumerate, map, Iterator)):
+        raise TypeError("no items")
+    items = list(itertools.islice(value, _MAX_LENGTH + 1))
+    _small(len(items), _MAX_LENGTH)
+    return items
+
+
+def _sure(value: Value) -> bool:
+    known = truth(value)
+    if known is None:
+        raise TypeError("not known")
+    return known
+
+
 def _known(value: Value) -> Value:
     if not isinstance(value, _NUMBERS) and not isinstance(value, str):
         raise TypeError("not a plain value")
     return value
 
 
-def _sum(values: Value, start: Value = 0) -> Value:
+def _fold(kind: type[ast.operator], values: Value, total: Value) -> Value:
     for value in items_of(values):
-        start = binary(ast.Add, start, value)
-    return start
+        total = binary(kind, total, value)
+    return total
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
@@ -122,13 +128,6 @@ def _length(value: Value) -> int:
     if isinstance(value, Tensor):
         return value.shape[0]
     return len(value.items) if isinstance(value, ModuleContainer) else len(value)
-
-
-def _product(values: Value) -> Value:
-    result: Value = 1
-    for value in items_of(values):
-        result = binary(ast.Mult, result, value)
-    return result
 
 
 def _integer(value: Value = 0) -> int:
@@ -168,7 +167,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "set": lambda values=(): list(dict.fromkeys(items_of(values))),
     "sorted": lambda values, **_: sorted(_known(value) for value in items_of(values)),
     "str": lambda value="": str(_known(value)),
-    "sum": _sum,
+    "sum": lambda values, start=0: _fold(ast.Add, values, start),
     "tuple": lambda values=(): tuple(items_of(values)),
     "zip": lambda *values: list(zip(*(items_of(value) for value in values), strict=False)),
 }
@@ -179,17 +178,9 @@ _MATH = [
 ]  # fmt: skip
 MATH: dict[str, Callable[..., Value]] = {
     **{name: _number(getattr(math, name)) for name in _MATH},
-    "prod": _product,
+    "prod": lambda values: _fold(ast.Mult, values, 1),
     "int": _integer,
     "round": lambda value: round(_known(value)),
     "abs": _number(abs),
     "cdiv": lambda left, right: binary(ast.FloorDiv, left + right - 1, right),
 }
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau, "newaxis": None}
-
-
-def _sure(value: Value) -> bool:
-    known = truth(value)
-    if known is None:
-        raise TypeError("not known")
-    return known

@@ -1,21 +1,27 @@
-"""Attributes and calls of the shape interpreter: layers, tensor methods, classes and functions of the source."""
+"""Attributes and calls of values in a trace: layers, tensor methods, classes and functions of the source."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
-from . import layers, products
-from .arithmetic import CONSTANTS, items_of
+from ..domain.names import bound
+from ..domain.records import replace
+from . import layers
+from .arithmetic import items_of
+from .context import CALLEES, MAX_DEPTH, TraceContext, call, evaluate, execute
 from .functions import FUNCTIONS
-from .library import RULE_ERRORS, Named, Runner, build_container, build_layer, call_library
+from .library import CONSTANTS, build_container, build_layer, call_library
 from .recorder import TraceLimit
-from .values import (  # fmt: skip
+from .values import (
     UNKNOWN,
     BoundMethod,
     Instance,
     LibraryName,
     ModuleContainer,
+    Named,
     NameScope,
+    PartialCall,
     SourceClass,
     SourceFunction,
     SuperProxy,
@@ -26,7 +32,6 @@ from .values import (  # fmt: skip
     tensors_in,
 )
 
-_MAX_DEPTH = 40
 _PLAIN_METHODS: dict[type, frozenset[str]] = {
     str: frozenset({"lower", "upper", "startswith", "endswith", "split", "strip"}),
     list: frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy", "count"}),
@@ -40,24 +45,23 @@ _KEEPS = frozenset({
 })  # fmt: skip
 _METHOD_NAMES = {"unfold": "unfold_windows"}
 # Names of the results of functions with several results.
-_PARTS = {"values": 0, "indices": 1, "sign": 0, "logabsdet": 1, "Q": 0, "R": 1, "U": 0, "S": 1, "Vh": 2, "V": 2,
-"LU": 0, "pivots": 1,
-          "eigenvalues": 0, "eigenvectors": 1, "L": 0, "solution": 0}  # fmt: skip
-_VIEW_ATTRIBUTES = frozenset({"T", "mT", "H"})
+_PARTS = {
+    "values": 0, "indices": 1, "sign": 0, "logabsdet": 1, "Q": 0, "R": 1, "U": 0, "S": 1, "Vh": 2, "V": 2, "LU": 0,
+    "pivots": 1, "eigenvalues": 0, "eigenvectors": 1, "L": 0, "solution": 0,
+}  # fmt: skip
+_SELF_ATTRIBUTES = frozenset({"real", "imag", "data", "grad", "logits", "last_hidden_state"})
+_MODULES = (Instance, TorchLayer, ModuleContainer)
 
 
-def attribute(runner: Runner, value: Value, name: str) -> Value:
+def attribute_of(context: TraceContext, value: Value, name: str) -> Value:
     """``value.name``; UNKNOWN where it depends on what runs; raises AttributeError for a missing one."""
     if isinstance(value, LibraryName):
-        return (
-            CONSTANTS[name]
-            if name in CONSTANTS and value.name in ("math", "numpy")
-            else LibraryName(f"{value.path}.{name}")
-        )
+        is_number = name in CONSTANTS and value.name in ("math", "numpy")
+        return CONSTANTS[name] if is_number else LibraryName(f"{value.path}.{name}")
     if isinstance(value, Tensor):
-        return _tensor_attribute(runner, value, name)
+        return _tensor_attribute(context, value, name)
     if isinstance(value, (Instance, SuperProxy)):
-        return _instance_attribute(runner, value, name)
+        return _instance_attribute(context, value, name)
     if isinstance(value, SourceClass):
         return class_attribute(value, name)
     if isinstance(value, TorchLayer):
@@ -72,19 +76,17 @@ def attribute(runner: Runner, value: Value, name: str) -> Value:
     return UNKNOWN if isinstance(value, (UnknownValue, SourceFunction)) else BoundMethod(value, name)
 
 
-def _tensor_attribute(runner: Runner, x: Tensor, name: str) -> Value:
-    if name == "shape":
-        return x.shape
-    if name in ("ndim", "dtype", "is_cuda", "requires_grad"):
-        return {"ndim": len(x.shape), "dtype": x.dtype, "is_cuda": True, "requires_grad": False}[name]
-    if name in _VIEW_ATTRIBUTES:
-        return FUNCTIONS[name](runner.recorder, [x], {})
-    if name in ("real", "imag", "data", "grad", "logits", "last_hidden_state"):
+def _tensor_attribute(context: TraceContext, x: Tensor, name: str) -> Value:
+    if name in ("T", "mT", "H"):
+        return FUNCTIONS[name](context.recorder, [x], {})
+    if name in _SELF_ATTRIBUTES:
         return x
-    return UNKNOWN if name in ("device", "layout", "names", "is_sparse") else BoundMethod(x, name)
+    known = {"shape": x.shape, "ndim": len(x.shape), "dtype": x.dtype, "is_cuda": True, "requires_grad": False}
+    known |= dict.fromkeys(("device", "layout", "names", "is_sparse"), UNKNOWN)
+    return known[name] if name in known else BoundMethod(x, name)
 
 
-def _instance_attribute(runner: Runner, value: Instance | SuperProxy, name: str) -> Value:
+def _instance_attribute(context: TraceContext, value: Instance | SuperProxy, name: str) -> Value:
     target = value.target if isinstance(value, SuperProxy) else value
     if not isinstance(value, SuperProxy) and name in target.attributes:
         return target.attributes[name]
@@ -94,10 +96,10 @@ def _instance_attribute(runner: Runner, value: Instance | SuperProxy, name: str)
         if isinstance(kind, SourceClass) and name in kind.members:
             member = kind.members[name]
             if isinstance(member, SourceFunction) and member.getter:
-                return call_function(runner, member, [target], {})
+                return call_function(context, member, [target], {})
             return BoundMethod(target, member) if isinstance(member, SourceFunction) and not member.plain else member
     if target.base is not None and not name.startswith("__"):
-        return attribute(runner, target.base, name)
+        return attribute_of(context, target.base, name)
     if name in ("training", "__class__"):
         return True if name == "training" else target.kind
     if name != "__init__" and name not in _MODULE_METHODS and name not in _KEEPS:
@@ -110,73 +112,47 @@ def class_attribute(kind: SourceClass, name: str) -> Value:
     for base in kind.lineage():
         if isinstance(base, SourceClass) and name in base.members:
             return base.members[name]
-    if name == "__name__":
-        return kind.name
-    return BoundMethod(kind, name)
+    return kind.name if name == "__name__" else BoundMethod(kind, name)
 
 
-def call(runner: Runner, target: Value, args: list[Value], named: Named) -> Value:
-    """Call a value; an unknown call is counted and returns a tensor like its first tensor argument."""
-    try:
-        return _call(runner, target, args, named)
-    except RULE_ERRORS:
-        inputs = tensors_in([*args, *named.values()])
-        if isinstance(target, BoundMethod) and isinstance(target.target, Tensor):
-            inputs.insert(0, target.target)
-        name = target.name if isinstance(target, (LibraryName, TorchLayer)) else "call"
-        return (
-            products.unknown_like(runner.recorder, name, inputs)
-            if inputs or isinstance(target, TorchLayer)
-            else UNKNOWN
-        )
+def _call_layer(context: TraceContext, layer: TorchLayer, args: list[Value], named: Named) -> Value:
+    if layer.name == "Pretrained":
+        return layers.call_pretrained(context.recorder, layer, (tensors_in(args) or tensors_in(named))[0])
+    return layers.call(context.recorder, layer, args, named)
 
 
-def _call(runner: Runner, target: Value, args: list[Value], named: Named) -> Value:
-    if isinstance(target, LibraryName):
-        return call_library(runner, target, args, named)
-    if isinstance(target, SourceFunction):
-        return call_function(runner, target, args, named)
-    if isinstance(target, BoundMethod):
-        return _call_bound(runner, target, args, named)
-    if isinstance(target, SourceClass):
-        return instantiate(runner, target, args, named)
-    if isinstance(target, TorchLayer):
-        if target.name == "Pretrained":
-            return layers.call_pretrained(runner.recorder, target, (tensors_in(args) or tensors_in(named))[0])
-        return layers.call(runner.recorder, target, args, named)
-    if isinstance(target, ModuleContainer):
-        value = args[0] if args else UNKNOWN
-        for item in list(target.items.values()):
-            value = call(runner, item, [value], {})
-        return value
-    if isinstance(target, Instance):
-        if target.base is not None and not any(
-            "forward" in kind.members for kind in target.kind.lineage() if isinstance(kind, SourceClass)
-        ):
-            return call(runner, target.base, args, named)
-        method = "forward" if target.kind.library_base else "__call__"
-        return call(runner, attribute(runner, target, method), args, named)
-    if callable(target):
-        return target(*args, **named)
-    inputs = tensors_in([*args, *named.values()])
-    return products.unknown_like(runner.recorder, "call", inputs) if inputs else UNKNOWN
+def _call_container(context: TraceContext, container: ModuleContainer, args: list[Value], named: Named) -> Value:
+    value = args[0] if args else UNKNOWN
+    for item in list(container.items.values()):
+        value = call(context, item, [value], {})
+    return value
 
 
-def _call_bound(runner: Runner, bound: BoundMethod, args: list[Value], named: Named) -> Value:
-    target, method = bound.target, bound.method
+def _call_instance(context: TraceContext, target: Instance, args: list[Value], named: Named) -> Value:
+    classes = [kind for kind in target.kind.lineage() if isinstance(kind, SourceClass)]
+    if target.base is not None and not any("forward" in kind.members for kind in classes):
+        return call(context, target.base, args, named)
+    method = "forward" if target.kind.library_base else "__call__"
+    return call(context, attribute_of(context, target, method), args, named)
+
+
+def _call_partial(context: TraceContext, partial: PartialCall, args: list[Value], named: Named) -> Value:
+    return call(context, partial.target, [*partial.args, *args], {**partial.named, **named})
+
+
+def _call_bound(context: TraceContext, bound_method: BoundMethod, args: list[Value], named: Named) -> Value:
+    target, method = bound_method.target, bound_method.method
     if isinstance(method, SourceFunction):
-        return call_function(runner, method, [target, *args], named)
+        return call_function(context, method, [target, *args], named)
     if isinstance(target, Tensor):
-        return tensor_method(runner, target, method, args, named)
+        return _tensor_method(context, target, method, args, named)
     if isinstance(target, SourceClass) and method == "apply":  # torch.autograd.Function
-        return call(runner, class_attribute(target, "forward"), [UNKNOWN, *args], named)
-    if method == "partial":
-        return call(runner, target, [*args], named)
-    if method in ("forward", "__call__"):
-        return call(runner, target, args, named)
+        return call(context, class_attribute(target, "forward"), [UNKNOWN, *args], named)
+    if method in ("partial", "forward", "__call__"):
+        return call(context, target, args, named)
     if isinstance(target, ModuleContainer):
         return _container_method(target, method, args)
-    if method in _KEEPS and isinstance(target, (Instance, TorchLayer, ModuleContainer)):
+    if method in _KEEPS and isinstance(target, (Instance, TorchLayer)):
         return target
     if isinstance(target, Instance):
         return _MODULE_METHODS[method](target, *args, **named)
@@ -189,86 +165,83 @@ def _call_bound(runner: Runner, bound: BoundMethod, args: list[Value], named: Na
 
 def _container_method(target: ModuleContainer, method: str, args: list[Value]) -> Value:
     if method in ("append", "add_module", "insert", "extend"):
-        added = items_of(args[0]) if method == "extend" else [args[-1]]
-        for item in added:
+        for item in items_of(args[0]) if method == "extend" else [args[-1]]:
             target.items[str(args[0]) if method == "add_module" else str(len(target.items))] = item
         return target
-    views: dict[str, Value] = {
-        "items": list(target.items.items()), "keys": list(target.items), "values": list(target.items.values()),
-        "children": list(target.items.values()),
-    }  # fmt: skip
-    return views.get(method, target)
+    items = target.items
+    views = {"items": items.items(), "keys": items.keys(), "values": items.values(), "children": items.values()}
+    return list(views[method]) if method in views else target
 
 
-def tensor_method(runner: Runner, x: Tensor, name: str, args: list[Value], named: Named) -> Value:
+def _tensor_method(context: TraceContext, x: Tensor, name: str, args: list[Value], named: Named) -> Value:
     """A method of a tensor; one that works in place costs the same as its counterpart."""
-    if name in ("size", "dim", "numel", "nelement", "element_size", "ndimension"):
-        if name == "size":
-            dim = args[0] if args else named.get("dim")
-            return x.shape if dim is None else x.shape[dim]
-        return {"numel": x.elements, "nelement": x.elements, "element_size": x.bytes // max(x.elements, 1)}.get(
-            name, len(x.shape)
-        )
-    if name in ("is_contiguous", "is_floating_point"):
-        return x.contiguous if name == "is_contiguous" else not x.dtype.startswith(("int", "uint", "bool"))
+    if name == "size":
+        dim = args[0] if args else named.get("dim")
+        return x.shape if dim is None else x.shape[dim]
+    if name in ("dim", "ndimension"):
+        return len(x.shape)
+    if name in ("numel", "nelement"):
+        return x.elements
+    if name == "element_size":
+        return x.bytes // max(x.elements, 1)
     if name.startswith("is_"):
-        return UNKNOWN
+        is_floating = not x.dtype.startswith(("int", "uint", "bool"))
+        return {"is_contiguous": x.contiguous, "is_floating_point": is_floating}.get(name, UNKNOWN)
     if name.startswith("__") and name.endswith("__"):
         name = name.strip("_")
     plain = name if name in FUNCTIONS else name.rstrip("_")
     plain = _METHOD_NAMES.get(plain, plain)
     if plain in ("zero", "fill", "uniform", "normal", "random", "exponential"):
         args = []
-    return FUNCTIONS[plain](runner.recorder, [x, *args], named)
+    return FUNCTIONS[plain](context.recorder, [x, *args], named)
 
 
-def instantiate(runner: Runner, kind: SourceClass, args: list[Value], named: Named) -> Instance:
+def instantiate(context: TraceContext, kind: SourceClass, args: list[Value], named: Named) -> Instance:
     """An object of a class of the source, its ``__init__`` run."""
     instance = Instance(kind)
     method = class_attribute(kind, "__init__")
     if isinstance(method, SourceFunction):
-        call_function(runner, method, [instance, *args], named)
+        call_function(context, method, [instance, *args], named)
     elif kind.fields:
         members = {key: value for key, value in kind.members.items() if key in kind.fields}
         instance.attributes = members | dict(zip(kind.fields, args, strict=False)) | named
     else:
-        initialise_base(runner, instance, args, named)
+        initialise_base(context, instance, args, named)
     return instance
 
 
-def initialise_base(runner: Runner, instance: Instance, args: list[Value], named: Named) -> None:
+def initialise_base(context: TraceContext, instance: Instance, args: list[Value], named: Named) -> None:
     """``super().__init__`` of a class whose base is a layer or a container of the library."""
     base = instance.kind.library_base
     if base is not None and base.name in layers.CONTAINERS:
         instance.base = build_container(base.name, args)
     elif base is not None and base.name in layers.KNOWN:
-        instance.base = build_layer(runner, base.name, args, named)
+        instance.base = build_layer(context, base.name, args, named)
 
 
-def call_function(runner: Runner, function: SourceFunction, args: list[Value], named: Named) -> Value:
-    """Run a function of the source; raises TypeError for missing arguments, TraceLimit when calls nest too deeply."""
-    if runner.depth >= _MAX_DEPTH:
+def call_function(context: TraceContext, function: SourceFunction, args: list[Value], named: Named) -> Value:
+    """Follow a function of the source; raises TraceLimit when calls nest too deeply."""
+    if context.depth >= MAX_DEPTH:
         raise TraceLimit
-    spec = function.node.args
-    positional = [item.arg for item in (*spec.posonlyargs, *spec.args)]
-    names = dict(function.defaults)
-    names.update(zip(positional, args, strict=False))
-    known = {*positional, *(item.arg for item in spec.kwonlyargs)}
-    names.update({key: value for key, value in named.items() if key in known})
+    node, spec = function.node, function.node.args
+    binding = bound(spec, args, named)
+    names: Named = dict.fromkeys((item.arg for item in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)), UNKNOWN)
+    names |= function.defaults
+    names |= binding.names
     if spec.vararg:
-        names[spec.vararg.arg] = tuple(args[len(positional) :])
+        names[spec.vararg.arg] = tuple(binding.rest)
     if spec.kwarg:
-        names[spec.kwarg.arg] = {key: value for key, value in named.items() if key not in known}
-    for name in known:
-        names.setdefault(name, UNKNOWN)
+        names[spec.kwarg.arg] = binding.extra
     if function.owner is not None:
         names["__class__"] = function.owner
         names["__self__"] = args[0] if args else UNKNOWN
-    runner.depth += 1
-    try:
-        return runner.run_function(function, NameScope(function.scope, names))
-    finally:
-        runner.depth -= 1
+    scope = NameScope(function.scope, names)
+    outermost = context.observer(context, function, scope) if context.observer is not None else None
+    inner = replace(context, scope=scope, outermost=outermost, depth=context.depth + 1)
+    if isinstance(node, ast.Lambda):
+        return evaluate(inner, node.body)
+    signal = execute(inner, node.body)
+    return signal[1] if signal is not None and signal[0] == "return" else None
 
 
 def weights_of(value: Value, seen: set[int] | None = None, depth: int = 24) -> list[Tensor]:
@@ -281,8 +254,7 @@ def weights_of(value: Value, seen: set[int] | None = None, depth: int = 24) -> l
         return [value] if value.parameter else []
     inside: list[Value] = []
     if isinstance(value, Instance):
-        inside = [*value.attributes.values(), value.base]
-        inside = [item for item in inside if isinstance(item, (Instance, TorchLayer, ModuleContainer, Tensor))]
+        inside = [item for item in (*value.attributes.values(), value.base) if isinstance(item, (*_MODULES, Tensor))]
     elif isinstance(value, ModuleContainer):
         inside = list(value.items.values())
     elif isinstance(value, TorchLayer):
@@ -295,13 +267,14 @@ def _keep(target: Instance, name: str, value: Value = None, *_: Value, **__: Val
 
 
 _MODULE_METHODS: dict[str, Callable[..., Value]] = {
-    "register_buffer": _keep,
-    "register_parameter": _keep,
-    "add_module": _keep,
-    "parameters": weights_of,
+    "register_buffer": _keep, "register_parameter": _keep, "add_module": _keep, "parameters": weights_of,
     "named_parameters": lambda target: [("", weight) for weight in weights_of(target)],
-    "children": lambda target: [
-        value for value in target.attributes.values() if isinstance(value, (Instance, TorchLayer, ModuleContainer))
-    ],
+    "children": lambda target: [value for value in target.attributes.values() if isinstance(value, _MODULES)],
     "modules": lambda target: [],
-}
+}  # fmt: skip
+CALLEES.update(
+    {
+        LibraryName: call_library, SourceFunction: call_function, BoundMethod: _call_bound, SourceClass: instantiate,
+        TorchLayer: _call_layer, ModuleContainer: _call_container, Instance: _call_instance, PartialCall: _call_partial,
+    }
+)  # fmt: skip

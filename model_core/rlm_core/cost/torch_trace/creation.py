@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from .functions import FUNCTIONS, Rule, rule, take, tensor
+from .functions import rule, rules, take
 from .recorder import Recorder
-from .values import DTYPES, UNKNOWN, Shape, Tensor, Value, as_shape, dtype_of
+from .values import DTYPES, UNKNOWN, Named, Shape, Tensor, Value, as_shape, dtype_of
 
 _CREATED = [
     "rand", "randn", "zeros", "ones", "empty", "rand_mix", "randperm", "full", "randint", "eye", "arange", "linspace",
@@ -15,14 +15,12 @@ _CREATED = [
 ]  # fmt: skip
 
 
-def _sizes(args: list[Value], named: dict[str, Value], start: int = 0) -> Shape:
-    given = named.get(
-        "size", args[start] if len(args) == start + 1 and isinstance(args[start], (list, tuple)) else args[start:]
-    )
+def _sizes(args: Sequence[Value], named: Named) -> Shape:
+    given = named.get("size", args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
     return as_shape([size for size in given or () if not isinstance(size, str)])
 
 
-def _created_shape(name: str, args: list[Value], named: dict[str, Value]) -> Shape:
+def _created_shape(name: str, args: Sequence[Value], named: Named) -> Shape:
     if name in ("rand", "randn", "zeros", "ones", "empty", "rand_mix"):
         return _sizes(args, named)
     if name in ("full", "randint", "normal"):
@@ -42,46 +40,36 @@ def _created_shape(name: str, args: list[Value], named: dict[str, Value]) -> Sha
 _INTEGERS = frozenset({"randint", "randperm"})
 
 
-def _create(name: str) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        counted = name == "arange" and all(isinstance(value, int) for value in args)
-        default = "int64" if counted or name in _INTEGERS else recorder.dtype
-        shape = _created_shape(name, args, named)
-        return recorder.add(name, "elementwise", [], shape, dtype=dtype_of(named.get("dtype"), default))
-
-    return apply
+@rules(dict.fromkeys(_CREATED))
+def _create(name: str, _: None, recorder: Recorder, /, *args: Value, **named: Value) -> Value:
+    counted = name == "arange" and all(isinstance(value, int) for value in args)
+    default = "int64" if counted or name in _INTEGERS else recorder.dtype
+    shape = _created_shape(name, args, named)
+    return recorder.add(name, "elementwise", [], shape, dtype=dtype_of(named.get("dtype"), default))
 
 
-def _create_like(name: str) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        x = tensor(args[0])
-        return recorder.add(name, "elementwise", [], x.shape, dtype=dtype_of(named.get("dtype"), x.dtype))
-
-    return apply
-
-
-FUNCTIONS.update({name: _create(name) for name in _CREATED})
-FUNCTIONS.update({f"{name}_like": _create_like(name) for name in (*_CREATED, "bernoulli")})
+@rules({f"{name}_like": name for name in (*_CREATED, "bernoulli")})
+def _create_like(_: str, name: str, recorder: Recorder, x: Tensor, /, *, dtype: Value = None) -> Value:
+    return recorder.add(name, "elementwise", [], x.shape, dtype=dtype_of(dtype, x.dtype))
 
 
 @rule("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor")
-def _new(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    sizes = _sizes(args[:2] if isinstance(args[1], (list, tuple)) else args, named, 1)
-    return recorder.add("zeros", "elementwise", [], sizes, dtype=dtype_of(named.get("dtype"), tensor(args[0]).dtype))
+def _new(recorder: Recorder, x: Tensor, /, *args: Value, **named: Value) -> Value:
+    sizes = _sizes(args[:1] if isinstance(args[0], (list, tuple)) else args, named)
+    return recorder.add("zeros", "elementwise", [], sizes, dtype=dtype_of(named.get("dtype"), x.dtype))
 
 
 @rule("tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor", "from_numpy", "array", "asarray")
-def _literal(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    value, shape = take(args, named, 0, "data"), []
-    if isinstance(value, Tensor):
-        return value
-    first = value
+def _literal(recorder: Recorder, data: Value = None, *, dtype: Value = None) -> Value:
+    if isinstance(data, Tensor):
+        return data
+    first, shape = data, []
     while isinstance(first, (list, tuple)):
         shape.append(len(first))
         first = first[0] if first else 0.0
     default = "bool" if isinstance(first, bool) else "int64" if isinstance(first, int) else recorder.dtype
-    known = value if isinstance(value, (int, float)) else None
-    return Tensor(as_shape(shape), dtype_of(named.get("dtype"), default), value=known)
+    known = data if isinstance(data, (int, float)) else None
+    return Tensor(as_shape(shape), dtype_of(dtype, default), value=known)
 
 
 def cast(recorder: Recorder, x: Tensor, dtype: str) -> Tensor:
@@ -90,9 +78,8 @@ def cast(recorder: Recorder, x: Tensor, dtype: str) -> Tensor:
 
 
 @rule("to", "type")
-def _to(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(args[0])
-    wanted = [value for value in [*args[1:], *named.values()] if not isinstance(value, bool)]
+def _to(recorder: Recorder, x: Tensor, /, *args: Value, **named: Value) -> Value:
+    wanted = [value for value in [*args, *named.values()] if not isinstance(value, bool)]
     for value in wanted:
         if isinstance(value, Tensor):
             return cast(recorder, x, value.dtype)
@@ -100,25 +87,21 @@ def _to(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value
 
 
 @rule("type_as")
-def _type_as(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    return cast(recorder, tensor(args[0]), tensor(args[1]).dtype)
+def _type_as(recorder: Recorder, x: Tensor, other: Tensor, /) -> Value:
+    return cast(recorder, x, other.dtype)
 
 
-def _cast_to(dtype: str) -> Rule:
-    return lambda recorder, args, named: cast(recorder, tensor(args[0]), dtype)
+@rules(DTYPES)
+def _cast_to(name: str, dtype: str, recorder: Recorder, x: Tensor, /) -> Value:
+    return cast(recorder, x, dtype)
 
 
-FUNCTIONS.update({name: _cast_to(dtype) for name, dtype in DTYPES.items()})
-
-
-@rule(
-    "cuda", "cpu", "detach", "requires_grad_", "requires_grad", "pin_memory", "data", "resolve_conj", "checkpoint_name"
-)
-def _same(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    return tensor(args[0])
+@rule("cuda", "cpu", "detach", "requires_grad_", "requires_grad", "pin_memory", "data", "resolve_conj",
+      "checkpoint_name")  # fmt: skip
+def _same(recorder: Recorder, x: Tensor, /) -> Value:
+    return x
 
 
 @rule("item", "tolist", "numpy")
-def _item(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Any:
-    known = tensor(args[0]).value
-    return UNKNOWN if known is None else known
+def _item(recorder: Recorder, x: Tensor, /) -> Value:
+    return UNKNOWN if x.value is None else x.value

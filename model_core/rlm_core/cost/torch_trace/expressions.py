@@ -1,20 +1,20 @@
-"""Expressions of the shape interpreter: plain arithmetic is evaluated, calls go to ``calls``, the rest is UNKNOWN.
-
-Every node costs a step; the limit on steps ends any text in a fraction of a second.
-"""
+"""Expressions of a trace: known values are computed with, operations on tensors are recorded, the rest is UNKNOWN."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from ..domain.folding import UNARY
-from . import calls
-from .arithmetic import BUILTINS, MAX_BITS, binary, compare, items_of, truth
+from ..domain.folding import MISSING, UNARY, LargeInteger
+from ..domain.names import lookup
+from ..domain.records import replace
+from .arithmetic import BUILTINS, binary, compare, items_of, truth
+from .bindings import bind_target, iterated, new_function
+from .calls import attribute_of, initialise_base
+from .context import EXPRESSIONS, TraceContext, call, evaluate
 from .functions import FUNCTIONS
-from .library import RULE_ERRORS
 from .products import matmul
-from .recorder import Recorder, TraceLimit
 from .shaping import index
 from .values import (
     UNKNOWN,
@@ -22,9 +22,9 @@ from .values import (
     Instance,
     LibraryName,
     ModuleContainer,
+    Named,
     NameScope,
     SourceClass,
-    SourceFunction,
     SuperProxy,
     Tensor,
     TorchLayer,
@@ -32,16 +32,6 @@ from .values import (
     Value,
 )
 
-_MAX_STEPS = 150_000
-_MAX_TURNS = 400  # a longer loop is traced that far and counts as not understood
-# The meaning of names in a text without its imports.
-_PRESET = {
-    "torch": "torch", "th": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math", "np": "numpy",
-    "numpy": "numpy", "einops": "einops", "rearrange": "einops.rearrange", "Parameter": "torch.nn.Parameter",
-    "Tensor": "torch.Tensor", "checkpoint": "torch.utils.checkpoint", "partial": "functools.partial",
-    "collections": "collections", "itertools": "itertools", "functools": "functools", "repeat": "itertools.repeat",
-    "chain": "itertools.chain", "OrderedDict": "collections.OrderedDict",
-}  # fmt: skip
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
     ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "mul",
@@ -52,279 +42,189 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-class Expressions:
-    """Evaluates the expressions of a source text; ``overrides`` replace values assigned to names at its top level."""
+def _constant(context: TraceContext, node: ast.Constant) -> Value:
+    return UNKNOWN if isinstance(node.value, LargeInteger) else node.value
 
-    def __init__(self, overrides: Mapping[str, Value]) -> None:
-        self.recorder = Recorder()
-        self.depth = 0
-        self.steps = 0
-        self.overrides = overrides
-        self.top = NameScope(None, {name: LibraryName(path) for name, path in _PRESET.items()})
 
-    def step(self) -> None:
-        """Count a step; raises TraceLimit at the limit."""
-        self.steps += 1
-        if self.steps > _MAX_STEPS:
-            raise TraceLimit
-
-    def call(self, target: Value, args: list[Value], named: dict[str, Value]) -> Value:
-        """Call a value; what is not understood gives a tensor like its first tensor argument."""
-        return calls.call(self, target, args, named)
-
-    def run_function(self, function: SourceFunction, scope: NameScope) -> Value:
-        """Run a function's body in a scope that holds its arguments."""
-        raise NotImplementedError
-
-    def assign(self, target: ast.expr, value: Value, scope: NameScope) -> None:
-        """Bind a value to a target."""
-        raise NotImplementedError
-
-    def turns(self, value: Value) -> list[Value]:
-        """The items of a loop: those of a sequence, the slices of a tensor, or one UNKNOWN."""
-        if isinstance(value, Tensor):
-            value = [value.view(value.shape[1:])] * min(value.shape[0] if value.shape else 0, _MAX_TURNS)
-        if isinstance(value, range) and len(value) > _MAX_TURNS:
-            self.recorder.unknown += 1
-            value = value[:_MAX_TURNS]
-        items = self.guarded(items_of, value)
-        return items if isinstance(items, list) else [UNKNOWN]
-
-    def function(
-        self, node: ast.FunctionDef | ast.Lambda, scope: NameScope, owner: SourceClass | None = None
-    ) -> SourceFunction:
-        """A function of the source with its default values."""
-        spec = node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        pairs = list(zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True))
-        pairs += [
-            (item, value) for item, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value is not None
-        ]
-        defaults = {item.arg: self.evaluate(value, scope) for item, value in pairs}
-        marks = {ast.unparse(item) for item in getattr(node, "decorator_list", [])}
-        return SourceFunction(node, scope, defaults, owner, "staticmethod" in marks, "property" in marks)
-
-    def guarded(self, action: Callable[..., Value], *args: Value) -> Value:
-        """The result of an action, UNKNOWN when it fails."""
-        try:
-            return action(*args)
-        except RULE_ERRORS:
-            return UNKNOWN
-
-    def evaluate(self, node: ast.expr, scope: NameScope) -> Value:
-        """The value of an expression; UNKNOWN where it depends on what runs."""
-        self.step()
-        action = getattr(self, "_value_" + type(node).__name__.lower(), None)
-        if action is None:
-            return UNKNOWN
-        try:
-            value = action(node, scope)
-        except RULE_ERRORS:
-            return UNKNOWN
-        # Operations on longer integers, which a text may spell out, take more than a step's time.
-        return value if not isinstance(value, int) or value.bit_length() <= MAX_BITS else UNKNOWN
-
-    def _value_constant(self, node: ast.Constant, scope: NameScope) -> Value:
-        return node.value
-
-    def _value_name(self, node: ast.Name, scope: NameScope) -> Value:
-        try:
-            return scope.find(node.id)
-        except KeyError:
-            # A class such as AutoModelForCausalLM names its model when it is called.
-            named = node.id in BUILTINS or node.id in _BUILTIN_NAMES or node.id.startswith("Auto")
-            return LibraryName(node.id) if named else UNKNOWN
-
-    def _value_tuple(self, node: ast.Tuple, scope: NameScope) -> Value:
-        return tuple(self.sequence(node.elts, scope))
-
-    def _value_list(self, node: ast.List, scope: NameScope) -> Value:
-        return self.sequence(node.elts, scope)
-
-    _value_set = _value_list
-
-    def sequence(self, nodes: Sequence[ast.expr], scope: NameScope) -> list[Value]:
-        """The values of a display or an argument list, stars unpacked."""
-        values: list[Value] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                values += items_of(self.evaluate(node.value, scope))
-            else:
-                values.append(self.evaluate(node, scope))
-        return values
-
-    def _value_dict(self, node: ast.Dict, scope: NameScope) -> Value:
-        result: dict[Value, Value] = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                result.update(self.evaluate(value, scope))
-            else:
-                result[self.evaluate(key, scope)] = self.evaluate(value, scope)
-        return result
-
-    def _value_attribute(self, node: ast.Attribute, scope: NameScope) -> Value:
-        return calls.attribute(self, self.evaluate(node.value, scope), node.attr)
-
-    def _value_subscript(self, node: ast.Subscript, scope: NameScope) -> Value:
-        owner, key = self.evaluate(node.value, scope), self.evaluate(node.slice, scope)
-        if isinstance(owner, Tensor):
-            return index(self.recorder, owner, key)
-        if isinstance(owner, ModuleContainer):
-            if isinstance(key, slice):
-                return ModuleContainer(owner.name, dict(list(owner.items.items())[key]))
-            return owner.items[key] if isinstance(key, str) else list(owner.items.values())[key]
-        if isinstance(owner, Instance) and owner.base is not None:
-            return list(owner.base.items.values())[key]
-        return owner[key] if isinstance(owner, (str, list, tuple, dict, range)) else UNKNOWN
-
-    def _value_slice(self, node: ast.Slice, scope: NameScope) -> Value:
-        bounds = [None if part is None else self.evaluate(part, scope) for part in (node.lower, node.upper, node.step)]
-        return slice(*(None if isinstance(bound, (UnknownValue, Tensor)) else bound for bound in bounds))
-
-    def _value_binop(self, node: ast.BinOp, scope: NameScope) -> Value:
-        left, right = self.evaluate(node.left, scope), self.evaluate(node.right, scope)
-        kind = type(node.op)
-        if isinstance(left, Tensor) or isinstance(right, Tensor):
-            if kind is ast.MatMult:
-                return matmul(self.recorder, left, right)
-            return FUNCTIONS[_OPERATORS[kind]](self.recorder, [left, right], {})
-        return binary(kind, left, right)
-
-    def _value_unaryop(self, node: ast.UnaryOp, scope: NameScope) -> Value:
-        value = self.evaluate(node.operand, scope)
-        if isinstance(node.op, ast.Not):
-            known = truth(value)
-            return UNKNOWN if known is None else not known
-        if isinstance(value, Tensor):
-            return FUNCTIONS["neg"](self.recorder, [value], {})
-        return UNARY[type(node.op)](value)
-
-    def _value_boolop(self, node: ast.BoolOp, scope: NameScope) -> Value:
-        value: Value = UNKNOWN
-        unsure = False
-        for part in node.values:
-            value = self.evaluate(part, scope)
-            known = truth(value)
-            if known is not None and known is isinstance(node.op, ast.Or):
-                return value
-            unsure = unsure or known is None
-        return UNKNOWN if unsure else value
-
-    def _value_compare(self, node: ast.Compare, scope: NameScope) -> Value:
-        left, result = self.evaluate(node.left, scope), True
-        for sign, item in zip(node.ops, node.comparators, strict=True):
-            right = self.evaluate(item, scope)
-            if (isinstance(left, Tensor) or isinstance(right, Tensor)) and type(sign) in _COMPARISONS:
-                return FUNCTIONS[_COMPARISONS[type(sign)]](self.recorder, [left, right], {})
-            known = truth(compare(type(sign), left, right))
-            if not known:
-                return UNKNOWN if known is None else False
-            left = right
-        return result
-
-    def _value_ifexp(self, node: ast.IfExp, scope: NameScope) -> Value:
-        known = truth(self.evaluate(node.test, scope))
-        return self.evaluate(node.orelse if known is False else node.body, scope)
-
-    def _value_lambda(self, node: ast.Lambda, scope: NameScope) -> Value:
-        return self.function(node, scope)
-
-    def _value_joinedstr(self, node: ast.JoinedStr, scope: NameScope) -> Value:
-        parts = [self.evaluate(item, scope) for item in node.values]
-        return "".join(part for part in parts if isinstance(part, str))[:1000]
-
-    def _value_formattedvalue(self, node: ast.FormattedValue, scope: NameScope) -> Value:
-        value = self.evaluate(node.value, scope)
-        return str(value)[:100] if isinstance(value, (str, int, float)) else "?"
-
-    def _value_namedexpr(self, node: ast.NamedExpr, scope: NameScope) -> Value:
-        value = self.evaluate(node.value, scope)
-        self.assign(node.target, value, scope)
+def _name(context: TraceContext, node: ast.Name) -> Value:
+    value = lookup(context.scope, node.id)
+    if value is not MISSING:
         return value
-
-    def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, scope: NameScope) -> Value:
-        return [self.evaluate(node.elt, inner) for inner in self.comprehended(node.generators, NameScope(scope))]
-
-    _value_generatorexp = _value_listcomp
-    _value_setcomp = _value_listcomp
-
-    def _value_dictcomp(self, node: ast.DictComp, scope: NameScope) -> Value:
-        scopes = self.comprehended(node.generators, NameScope(scope))
-        return {self.evaluate(node.key, inner): self.evaluate(node.value, inner) for inner in scopes}
-
-    def comprehended(self, generators: Sequence[ast.comprehension], scope: NameScope) -> list[NameScope]:
-        """A scope for every turn of a comprehension."""
-        scopes = [scope]
-        for generator in generators:
-            inner_scopes = []
-            for outer in scopes:
-                for item in self.turns(self.evaluate(generator.iter, outer)):
-                    inner = NameScope(outer)
-                    self.assign(generator.target, item, inner)
-                    if all(truth(self.evaluate(test, inner)) is not False for test in generator.ifs):
-                        inner_scopes.append(inner)
-            scopes = inner_scopes
-        return scopes
-
-    def _value_call(self, node: ast.Call, scope: NameScope) -> Value:
-        if isinstance(node.func, ast.Name) and node.func.id in _BUILTIN_NAMES:
-            return self.builtin(node.func.id, node, scope)
-        target = self.evaluate(node.func, scope)
-        args = self.sequence(node.args, scope)
-        named: dict[str, Value] = {}
-        for item in node.keywords:
-            value = self.evaluate(item.value, scope)
-            if item.arg is not None:
-                named[item.arg] = value
-            elif isinstance(value, dict):
-                named.update(value)
-        if isinstance(target, BoundMethod) and isinstance(target.target, Instance) and target.method == "__init__":
-            return calls.initialise_base(self, target.target, args, named)
-        return calls.call(self, target, args, named)
-
-    def builtin(self, name: str, node: ast.Call, scope: NameScope) -> Value:
-        """Builtins that need the scope or classes."""
-        if name == "super":
-            return SuperProxy(scope.find("__self__"), scope.find("__class__"))
-        args = self.sequence(node.args, scope)
-        if name == "map":
-            return [calls.call(self, args[0], [item], {}) for item in items_of(args[1])]
-        if name == "filter":
-            return items_of(args[1])
-        if name == "isinstance":
-            return _is_instance(args[0], args[1])
-        if name == "type":
-            return args[0].kind if isinstance(args[0], Instance) else UNKNOWN
-        owner, key = args[0], str(args[1])
-        if name == "setattr":
-            if isinstance(owner, Instance):
-                owner.attributes[key] = args[2]
-            return None
-        if name == "hasattr" and isinstance(owner, Instance):
-            return key in owner.attributes or key in owner.kind.members
-        try:
-            value = calls.attribute(self, owner, key)
-        except AttributeError:
-            value = args[2] if len(args) > 2 else UNKNOWN
-        return value if name == "getattr" else UNKNOWN
+    # A class such as AutoModelForCausalLM names its model when it is called.
+    is_library = node.id in BUILTINS or node.id in _CONTEXT_BUILTINS or node.id.startswith("Auto")
+    return LibraryName(node.id) if is_library else UNKNOWN
 
 
-_BUILTIN_NAMES = frozenset({"super", "isinstance", "getattr", "setattr", "hasattr", "map", "filter", "type"})
-_PLAIN = {
-    "int": int,
-    "float": float,
-    "str": str,
-    "list": list,
-    "tuple": tuple,
-    "dict": dict,
-    "bool": bool,
-    "Iterable": (list, tuple),
-}
+def _items(context: TraceContext, nodes: Sequence[ast.expr]) -> list[Value]:
+    """The values of a display or an argument list, stars unpacked."""
+    values: list[Value] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            values += items_of(evaluate(context, node.value))
+        else:
+            values.append(evaluate(context, node))
+    return values
 
 
-def _is_instance(value: Value, kind: Value) -> Value:
+def _list(context: TraceContext, node: ast.List | ast.Set) -> Value:
+    return _items(context, node.elts)
+
+
+def _tuple(context: TraceContext, node: ast.Tuple) -> Value:
+    return tuple(_items(context, node.elts))
+
+
+def _dict(context: TraceContext, node: ast.Dict) -> Value:
+    result: dict[Value, Value] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            result.update(evaluate(context, value))
+        else:
+            result[evaluate(context, key)] = evaluate(context, value)
+    return result
+
+
+def _attribute(context: TraceContext, node: ast.Attribute) -> Value:
+    return attribute_of(context, evaluate(context, node.value), node.attr)
+
+
+def _subscript(context: TraceContext, node: ast.Subscript) -> Value:
+    owner, key = evaluate(context, node.value), evaluate(context, node.slice)
+    if isinstance(owner, Tensor):
+        return index(context.recorder, owner, key)
+    if isinstance(owner, ModuleContainer):
+        if isinstance(key, slice):
+            return ModuleContainer(owner.name, dict(list(owner.items.items())[key]))
+        return owner.items[key] if isinstance(key, str) else list(owner.items.values())[key]
+    if isinstance(owner, Instance) and owner.base is not None:
+        return list(owner.base.items.values())[key]
+    return owner[key] if isinstance(owner, (str, list, tuple, dict, range)) else UNKNOWN
+
+
+def _slice(context: TraceContext, node: ast.Slice) -> Value:
+    bounds = [None if part is None else evaluate(context, part) for part in (node.lower, node.upper, node.step)]
+    return slice(*(None if isinstance(bound, (UnknownValue, Tensor)) else bound for bound in bounds))
+
+
+def _binary(context: TraceContext, node: ast.BinOp) -> Value:
+    left, right = evaluate(context, node.left), evaluate(context, node.right)
+    kind = type(node.op)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        if kind is ast.MatMult:
+            return matmul(context.recorder, left, right)
+        return FUNCTIONS[_OPERATORS[kind]](context.recorder, [left, right], {})
+    return binary(kind, left, right)
+
+
+def _unary(context: TraceContext, node: ast.UnaryOp) -> Value:
+    value = evaluate(context, node.operand)
+    if isinstance(node.op, ast.Not):
+        known = truth(value)
+        return UNKNOWN if known is None else not known
+    if isinstance(value, Tensor):
+        return FUNCTIONS["neg"](context.recorder, [value], {})
+    return UNARY[type(node.op)](value)
+
+
+def _boolean(context: TraceContext, node: ast.BoolOp) -> Value:
+    value: Value = UNKNOWN
+    unsure = False
+    for part in node.values:
+        value = evaluate(context, part)
+        known = truth(value)
+        if known is not None and known is isinstance(node.op, ast.Or):
+            return value
+        unsure = unsure or known is None
+    return UNKNOWN if unsure else value
+
+
+def _comparison(context: TraceContext, node: ast.Compare) -> Value:
+    left = evaluate(context, node.left)
+    for sign, item in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(context, item)
+        if (isinstance(left, Tensor) or isinstance(right, Tensor)) and type(sign) in _COMPARISONS:
+            return FUNCTIONS[_COMPARISONS[type(sign)]](context.recorder, [left, right], {})
+        known = truth(compare(type(sign), left, right))
+        if not known:
+            return UNKNOWN if known is None else False
+        left = right
+    return True
+
+
+def _conditional(context: TraceContext, node: ast.IfExp) -> Value:
+    known = truth(evaluate(context, node.test))
+    return evaluate(context, node.orelse if known is False else node.body)
+
+
+def _joined_text(context: TraceContext, node: ast.JoinedStr) -> Value:
+    parts = [evaluate(context, item) for item in node.values]
+    return "".join(part for part in parts if isinstance(part, str))[:1000]
+
+
+def _formatted(context: TraceContext, node: ast.FormattedValue) -> Value:
+    value = evaluate(context, node.value)
+    return str(value)[:100] if isinstance(value, (str, int, float)) else "?"
+
+
+def _named(context: TraceContext, node: ast.NamedExpr) -> Value:
+    value = evaluate(context, node.value)
+    bind_target(context, node.target, value)
+    return value
+
+
+def _list_comprehension(context: TraceContext, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    return [evaluate(inner, node.elt) for inner in _iterations(context, node.generators)]
+
+
+def _dict_comprehension(context: TraceContext, node: ast.DictComp) -> Value:
+    return {evaluate(inner, node.key): evaluate(inner, node.value) for inner in _iterations(context, node.generators)}
+
+
+def _iterations(context: TraceContext, generators: Sequence[ast.comprehension]) -> list[TraceContext]:
+    """A context for every iteration of a comprehension."""
+    contexts = [context.inside(NameScope(context.scope))]
+    for generator in generators:
+        inner_contexts = []
+        for outer in contexts:
+            for item in iterated(context, evaluate(outer, generator.iter)):
+                inner = context.inside(NameScope(outer.scope))
+                bind_target(inner, generator.target, item)
+                if all(truth(evaluate(inner, test)) is not False for test in generator.ifs):
+                    inner_contexts.append(inner)
+        contexts = inner_contexts
+    return contexts
+
+
+def _call(context: TraceContext, node: ast.Call) -> Value:
+    if context.observer is not None:
+        context = replace(context, call=node)
+    builtin = node.func.id if isinstance(node.func, ast.Name) and node.func.id in _CONTEXT_BUILTINS else ""
+    if builtin == "super":
+        return _super(context)
+    target = UNKNOWN if builtin else evaluate(context, node.func)
+    args = _items(context, node.args)
+    if builtin:
+        return _CONTEXT_BUILTINS[builtin](context, *args)
+    named: Named = {}
+    for item in node.keywords:
+        value = evaluate(context, item.value)
+        if item.arg is not None:
+            named[item.arg] = value
+        elif isinstance(value, dict):
+            named.update(value)
+    if isinstance(target, BoundMethod) and isinstance(target.target, Instance) and target.method == "__init__":
+        return initialise_base(context, target.target, args, named)
+    return call(context, target, args, named)
+
+
+def _super(context: TraceContext) -> Value:
+    target, owner = (lookup(context.scope, name) for name in ("__self__", "__class__"))
+    return UNKNOWN if MISSING in (target, owner) else SuperProxy(target, owner)
+
+
+def _is_instance(context: TraceContext, value: Value, kind: Value) -> Value:
     if isinstance(kind, tuple):
-        answers = [_is_instance(value, item) for item in kind]
+        answers = [_is_instance(context, value, item) for item in kind]
         return True if True in answers else (UNKNOWN if UNKNOWN in answers else False)
     if isinstance(value, UnknownValue):
         return UNKNOWN
@@ -332,10 +232,49 @@ def _is_instance(value: Value, kind: Value) -> Value:
         return isinstance(value, Instance) and any(base is kind for base in value.kind.lineage())
     if not isinstance(kind, LibraryName):
         return UNKNOWN
-    if kind.name in _PLAIN:
-        return isinstance(value, _PLAIN[kind.name])  # type: ignore[arg-type]
-    if kind.name in ("Tensor", "Parameter"):
-        return isinstance(value, Tensor)
-    if kind.name == "Module":
-        return isinstance(value, (Instance, TorchLayer, ModuleContainer))
+    if kind.name in _TYPES:
+        return isinstance(value, _TYPES[kind.name])
     return isinstance(value, (TorchLayer, ModuleContainer)) and value.name == kind.name
+
+
+def _get_attribute(context: TraceContext, owner: Value, name: Value, default: Value = UNKNOWN) -> Value:
+    try:
+        return attribute_of(context, owner, str(name))
+    except AttributeError:
+        return default
+
+
+def _set_attribute(context: TraceContext, owner: Value, name: Value, value: Value) -> Value:
+    if isinstance(owner, Instance):
+        owner.attributes[str(name)] = value
+    return None
+
+
+def _has_attribute(context: TraceContext, owner: Value, name: Value) -> Value:
+    return str(name) in {**owner.attributes, **owner.kind.members} if isinstance(owner, Instance) else UNKNOWN
+
+
+# Builtins that need the context, or that know classes.
+_CONTEXT_BUILTINS: dict[str, Callable[..., Value]] = {
+    "super": _super, "isinstance": _is_instance, "getattr": _get_attribute, "setattr": _set_attribute,
+    "hasattr": _has_attribute,
+    "map": lambda context, function, items: [call(context, function, [item], {}) for item in items_of(items)],
+    "filter": lambda context, function, items: items_of(items),
+    "type": lambda context, value: value.kind if isinstance(value, Instance) else UNKNOWN,
+}  # fmt: skip
+_MODULES = (Instance, TorchLayer, ModuleContainer)
+_TYPES: dict[str, Any] = {
+    "int": int, "float": float, "str": str, "list": list, "tuple": tuple, "dict": dict, "bool": bool,
+    "Iterable": (list, tuple), "Tensor": Tensor, "Parameter": Tensor, "Module": _MODULES,
+}  # fmt: skip
+
+EXPRESSIONS.update(
+    {
+        ast.Constant: _constant, ast.Name: _name, ast.Tuple: _tuple, ast.List: _list, ast.Set: _list, ast.Dict: _dict,
+        ast.Attribute: _attribute, ast.Subscript: _subscript, ast.Slice: _slice, ast.BinOp: _binary,
+        ast.UnaryOp: _unary, ast.BoolOp: _boolean, ast.Compare: _comparison, ast.IfExp: _conditional,
+        ast.Lambda: new_function, ast.JoinedStr: _joined_text, ast.FormattedValue: _formatted, ast.NamedExpr: _named,
+        ast.ListComp: _list_comprehension, ast.SetComp: _list_comprehension, ast.GeneratorExp: _list_comprehension,
+        ast.DictComp: _dict_comprehension, ast.Call: _call,
+    }
+)  # fmt: skip

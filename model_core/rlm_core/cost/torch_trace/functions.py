@@ -1,4 +1,4 @@
-"""PyTorch functions and tensor methods by name: elementwise, reductions, normalisations, scans, losses, creation.
+"""PyTorch functions and tensor methods by name: elementwise, reductions, normalisations, scans and losses.
 
 A rule takes the recorder, the positional and the keyword arguments, records what the call does to tensors and returns
 its result. It may raise ValueError, TypeError, LookupError or ArithmeticError for a call it does not understand.
@@ -6,27 +6,80 @@ its result. It may raise ValueError, TypeError, LookupError or ArithmeticError f
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from .recorder import Recorder, promote
-from .values import Shape, Tensor, UnknownValue, Value, dtype_of, tensors_in
+from .values import Named, Shape, Tensor, UnknownValue, Value, dtype_of, tensors_in
 
-Rule = Callable[[Recorder, list[Value], dict[str, Value]], Value]
+Rule = Callable[[Recorder, list[Value], Named], Value]
 FUNCTIONS: dict[str, Rule] = {}
+_Function = TypeVar("_Function", bound=Callable[..., Value])
+_Binder = Callable[[Sequence[Value], Named], tuple[Sequence[Value], Named]]
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a rule under names."""
+def rule(*names: str) -> Callable[[_Function], _Function]:
+    """Register a function under names of PyTorch, whose parameters it has.
 
-    def register(function: Rule) -> Rule:
-        FUNCTIONS.update(dict.fromkeys(names, function))
+    Arguments that it has no parameter for are left out. Those of parameters annotated as ``Tensor`` must be tensors.
+    """
+
+    def register(function: _Function) -> _Function:
+        FUNCTIONS.update(dict.fromkeys(names, _applied(_binder(function, 1), function)))
         return function
 
     return register
 
 
-def take(args: Sequence[Value], named: dict[str, Value], index: int, name: str, default: Value = None) -> Value:
+def rules(table: Mapping[str, Any]) -> Callable[[_Function], _Function]:
+    """Register a function under each name of a table; it receives the name and its entry before the recorder."""
+
+    def register(function: _Function) -> _Function:
+        bind = _binder(function, 3)
+        FUNCTIONS.update({name: _applied(bind, partial(function, name, entry)) for name, entry in table.items()})
+        return function
+
+    return register
+
+
+def _applied(bind: _Binder, function: Callable[..., Value]) -> Rule:
+    def apply(recorder: Recorder, args: Sequence[Value], named: Named) -> Value:
+        args, named = bind(args, named)
+        return function(recorder, *args, **named)
+
+    return apply
+
+
+def _binder(function: Callable[..., Value], skipped: int) -> _Binder:
+    """Return what chooses the arguments that a function has parameters for; the first ones do not count."""
+    parameters = list(inspect.signature(function).parameters.values())[skipped:]
+    kinds = [parameter.kind for parameter in parameters]
+    most = None if inspect.Parameter.VAR_POSITIONAL in kinds else sum(kind in _BY_POSITION for kind in kinds)
+    # Keywords by the number of positional arguments up to which the keyword counts.
+    places: dict[str, float] = {
+        item.name: place if item.kind in _BY_POSITION else math.inf
+        for place, item in enumerate(parameters) if item.kind in _BY_NAME
+    }  # fmt: skip
+    other = math.inf if inspect.Parameter.VAR_KEYWORD in kinds else -1
+    tensors = [(place, item.name) for place, item in enumerate(parameters) if item.annotation == "Tensor"]
+
+    def bind(args: Sequence[Value], named: Named) -> tuple[Sequence[Value], Named]:
+        args = args[:most]
+        count = len(args)
+        named = {name: value for name, value in named.items() if places.get(name, other) >= count}
+        for place, name in tensors:
+            tensor(args[place] if place < count else named[name])
+        return args, named
+
+    return bind
+
+
+def take(args: Sequence[Value], named: Named, index: int, name: str, default: Value = None) -> Value:
     """The argument at a position or under its name."""
     return args[index] if index < len(args) else named.get(name, default)
 
@@ -107,35 +160,26 @@ def pointwise(
     return recorder.add(name, "elementwise", operands, shape, dtype=dtype, flops=flops * math.prod(shape))
 
 
-def _unary(name: str, flops: float, dtype: str | None = None) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        x = tensor(take(args, named, 0, "input"))
-        floating = dtype or (recorder.dtype if flops > 1 and ("int" in x.dtype or x.dtype == "bool") else x.dtype)
-        return pointwise(
-            recorder, name, [x, *(value for value in args[1:] if isinstance(value, Tensor))], flops, floating
-        )
-
-    return apply
-
-
-def _binary(name: str, dtype: str | None = None) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        return pointwise(recorder, name, [*args, *named.values()], 1.0, dtype)
-
-    return apply
+@rules(
+    dict.fromkeys(_CHEAP.split(), (1.0, None))
+    | dict.fromkeys(_COSTLY.split(), (8.0, None))
+    | dict.fromkeys(_TRUTHS.split(), (1.0, "bool"))
+)
+def _unary(name: str, entry: tuple[float, str | None], recorder: Recorder, input: Tensor, *rest: Value) -> Value:
+    flops, dtype = entry
+    is_whole = "int" in input.dtype or input.dtype == "bool"
+    dtype = dtype or (recorder.dtype if flops > 1 and is_whole else input.dtype)
+    return pointwise(recorder, name, [input, *(value for value in rest if isinstance(value, Tensor))], flops, dtype)
 
 
-FUNCTIONS.update({name: _unary(name, 1.0) for name in _CHEAP.split()})
-FUNCTIONS.update({name: _unary(name, 8.0) for name in _COSTLY.split()})
-FUNCTIONS.update({name: _unary(name, 1.0, "bool") for name in _TRUTHS.split()})
-FUNCTIONS.update({name: _binary(name) for name in _BINARY.split()})
-FUNCTIONS.update({name: _binary(name, "bool") for name in _COMPARISONS.split()})
+@rules(dict.fromkeys(_BINARY.split()) | dict.fromkeys(_COMPARISONS.split(), "bool"))
+def _binary(name: str, dtype: str | None, recorder: Recorder, /, *args: Value, **named: Value) -> Value:
+    return pointwise(recorder, name, [*args, *named.values()], 1.0, dtype)
 
 
 @rule("glu")
-def _glu(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 1, "dim", -1), len(x.shape))
+def _glu(recorder: Recorder, x: Tensor, /, dim: Value = -1) -> Value:
+    (axis,) = axes(dim, len(x.shape))
     shape = (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :])
     return recorder.add("glu", "elementwise", [x], shape, flops=8.0 * math.prod(shape))
 
@@ -150,59 +194,53 @@ def reduce(
 
 
 _REDUCTIONS = {
-    "sum": None, "mean": None, "prod": None, "amax": None, "amin": None, "argmax": "int64", "argmin": "int64",
-    "std": None,
-    "var": None, "logsumexp": None, "all": "bool", "any": "bool", "nansum": None, "nanmean": None,
-    "count_nonzero": "int64",
-    "median": None, "nanmedian": None, "mode": None, "max": None, "min": None, "quantile": None, "kthvalue": None,
+    **dict.fromkeys(
+        ("sum", "mean", "prod", "amax", "amin", "std", "var", "logsumexp", "nansum", "nanmean", "median", "nanmedian",
+         "mode", "max", "min", "quantile", "kthvalue")
+    ),
+    **dict.fromkeys(("argmax", "argmin", "count_nonzero"), "int64"), **dict.fromkeys(("all", "any"), "bool"),
 }  # fmt: skip
 _PAIRS = frozenset({"max", "min", "median", "mode", "nanmedian", "kthvalue"})
 
 
-def _reduction(name: str, dtype: str | None) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        x = tensor(take(args, named, 0, "input"))
-        dim = take(args, named, 1, "dim", named.get("axis"))
-        if name in ("max", "min") and isinstance(take(args, named, 1, "other"), Tensor):
-            return pointwise(recorder, name + "imum", [x, take(args, named, 1, "other")])
-        if isinstance(dim, bool):  # std(x, unbiased)
-            dim = None
-        if name in ("quantile", "kthvalue"):
-            dim = take(args, named, 2, "dim")
-        keep = bool(named.get("keepdim", len(args) > 2 and args[2] is True))
-        wanted = dtype_of(
-            named.get("dtype"), dtype or (recorder.dtype if name == "mean" and "int" in x.dtype else x.dtype)
-        )
-        if name == "logsumexp":
-            pointwise(recorder, "exp", [x], 8.0)
-        values = reduce(recorder, name, x, dim, keep, dtype=wanted, passes=2.0 if name == "logsumexp" else 1.0)
-        if name in _PAIRS and dim is not None:
-            return values, Tensor(values.shape, "int64", values.source)
-        return values
-
-    return apply
-
-
-FUNCTIONS.update({name: _reduction(name, dtype) for name, dtype in _REDUCTIONS.items()})
+@rules(_REDUCTIONS)
+def _reduction(
+    name: str, dtype: str | None, recorder: Recorder, /, input: Tensor, *rest: Value, **named: Value
+) -> Value:
+    dim, other = take(rest, named, 0, "dim", named.get("axis")), take(rest, named, 0, "other")
+    if name in ("max", "min") and isinstance(other, Tensor):
+        return pointwise(recorder, name + "imum", [input, other])
+    if isinstance(dim, bool):  # std(x, unbiased)
+        dim = None
+    if name in ("quantile", "kthvalue"):
+        dim = take(rest, named, 1, "dim")
+    keep = bool(named.get("keepdim", len(rest) > 1 and rest[1] is True))
+    default = dtype or (recorder.dtype if name == "mean" and "int" in input.dtype else input.dtype)
+    if name == "logsumexp":
+        pointwise(recorder, "exp", [input], 8.0)
+    passes = 2.0 if name == "logsumexp" else 1.0
+    wanted = dtype_of(named.get("dtype"), default)
+    values = reduce(recorder, name, input, dim, keep, dtype=wanted, passes=passes)
+    if name in _PAIRS and dim is not None:
+        return values, Tensor(values.shape, "int64", values.source)
+    return values
 
 
 @rule("norm", "vector_norm", "matrix_norm", "renorm")
-def _norm(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(args[0])
-    return reduce(recorder, "norm", x, take(args, named, 2, "dim"), bool(take(args, named, 3, "keepdim", False)))
+def _norm(recorder: Recorder, x: Tensor, /, p: Value = None, dim: Value = None, keepdim: Value = False) -> Value:
+    return reduce(recorder, "norm", x, dim, bool(keepdim))
 
 
 @rule("std_mean", "var_mean", "aminmax")
-def _two(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    first = reduce(recorder, "std", tensor(args[0]), take(args, named, 1, "dim"), bool(named.get("keepdim", False)))
+def _two(recorder: Recorder, x: Tensor, /, dim: Value = None, *, keepdim: Value = False) -> Value:
+    first = reduce(recorder, "std", x, dim, bool(keepdim))
     return first, Tensor(first.shape, first.dtype, first.source)
 
 
 def normalise(
-    recorder: Recorder, name: str, x: Value, *, passes: float = 1.0, kernels: int = 1, weights: float = 0.0
+    recorder: Recorder, name: str, x: Tensor, *, passes: float = 1.0, kernels: int = 1, weights: float = 0.0
 ) -> Tensor:
     """Record a normalisation, which keeps the shape; ``passes`` over the input, ``weights`` in elements."""
-    x = tensor(x)
     return recorder.add(
         name, "normalisation", [x], x.shape, flops=8.0 * x.elements, passes=passes, kernels=kernels, weights=weights
     )
@@ -212,54 +250,48 @@ _FAST_SOFTMAX = 1024  # longer rows are read twice
 
 
 @rule("softmax", "log_softmax", "softmin")
-def _softmax(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(take(args, named, 0, "input"))
-    (axis,) = axes(take(args, named, 1, "dim", -1), len(x.shape))[:1]
-    long = bool(x.shape) and (x.shape[axis] > _FAST_SOFTMAX or axis < len(x.shape) - 1)
-    return normalise(recorder, "softmax", x, passes=2.0 if long else 1.0)
+def _softmax(recorder: Recorder, input: Tensor, dim: Value = -1) -> Value:
+    (axis,) = axes(dim, len(input.shape))[:1]
+    long = bool(input.shape) and (input.shape[axis] > _FAST_SOFTMAX or axis < len(input.shape) - 1)
+    return normalise(recorder, "softmax", input, passes=2.0 if long else 1.0)
 
 
-@rule("layer_norm", "rms_norm")
-def _layer_norm(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    weights = sum(value.elements for value in tensors_in([*args[1:], *named.values()]))
-    return normalise(recorder, "layer_norm", args[0], weights=weights)
+# Normalisations: the name of the operation, passes over the input, and launches.
+_NORMALISATIONS = {
+    "layer_norm": ("layer_norm", 1.0, 1), "rms_norm": ("layer_norm", 1.0, 1), "batch_norm": ("batch_norm", 2.0, 2),
+    "instance_norm": ("batch_norm", 2.0, 2), "group_norm": ("group_norm", 2.0, 3),
+}  # fmt: skip
 
 
-@rule("batch_norm", "instance_norm")
-def _batch_norm(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    weights = sum(value.elements for value in tensors_in([*args[1:], *named.values()]))
-    return normalise(recorder, "batch_norm", args[0], passes=2.0, kernels=2, weights=weights)
-
-
-@rule("group_norm")
-def _group_norm(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    weights = sum(value.elements for value in tensors_in([*args[1:], *named.values()]))
-    return normalise(recorder, "group_norm", args[0], passes=2.0, kernels=3, weights=weights)
+@rules(_NORMALISATIONS)
+def _norm_layer(
+    name: str, entry: tuple[str, float, int], recorder: Recorder, x: Tensor, /, *rest: Value, **named: Value
+) -> Value:
+    operation, passes, kernels = entry
+    weights = sum(value.elements for value in tensors_in([*rest, *named.values()]))
+    return normalise(recorder, operation, x, passes=passes, kernels=kernels, weights=weights)
 
 
 @rule("local_response_norm")
-def _local_response_norm(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    return normalise(recorder, "local_response_norm", args[0], passes=4.0, kernels=5)
+def _local_response_norm(recorder: Recorder, x: Tensor, /) -> Value:
+    return normalise(recorder, "local_response_norm", x, passes=4.0, kernels=5)
 
 
 @rule("normalize")
-def _normalize(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(args[0])
-    norm = reduce(recorder, "norm", x, take(args, named, 2, "dim", 1), True)
-    norm = pointwise(recorder, "clamp", [norm])
+def _normalize(recorder: Recorder, x: Tensor, /, p: Value = 2, dim: Value = 1) -> Value:
+    norm = pointwise(recorder, "clamp", [reduce(recorder, "norm", x, dim, True)])
     return pointwise(recorder, "div", [x, norm])
 
 
 @rule("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "sort", "argsort", "msort")
-def _scan(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    return recorder.add("scan", "scan", [tensor(args[0])], tensor(args[0]).shape, flops=float(tensor(args[0]).elements))
+def _scan(recorder: Recorder, x: Tensor, /) -> Value:
+    return recorder.add("scan", "scan", [x], x.shape, flops=float(x.elements))
 
 
 @rule("topk")
-def _topk(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 2, "dim", -1), len(x.shape))
-    shape = (*x.shape[:axis], int(take(args, named, 1, "k")), *x.shape[axis + 1 :])
+def _topk(recorder: Recorder, x: Tensor, /, k: Value, dim: Value = -1) -> Value:
+    (axis,) = axes(dim, len(x.shape))
+    shape = (*x.shape[:axis], int(k), *x.shape[axis + 1 :])
     values = recorder.add("topk", "scan", [x], shape, flops=float(x.elements), passes=2.0, kernels=2)
     return values, Tensor(values.shape, "int64", values.source)
 
@@ -272,30 +304,25 @@ _LOSSES = {
 }  # fmt: skip
 
 
-def _loss(name: str, steps: int) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-        inputs = tensors_in([*args, *named.values()])
-        value = pointwise(recorder, name, inputs)
-        for _ in range(steps - 1):
-            value = pointwise(recorder, name, [value])
-        return value if named.get("reduction") == "none" else reduce(recorder, "mean", value, None, False)
-
-    return apply
-
-
-FUNCTIONS.update({name: _loss(name, steps) for name, steps in _LOSSES.items()})
+@rules(_LOSSES)
+def _loss(
+    name: str, steps: int, recorder: Recorder, /, *args: Value, reduction: Value = "mean", **named: Value
+) -> Value:
+    value = pointwise(recorder, name, tensors_in([*args, *named.values()]))
+    for _ in range(steps - 1):
+        value = pointwise(recorder, name, [value])
+    return value if reduction == "none" else reduce(recorder, "mean", value, None, False)
 
 
 @rule("cross_entropy", "nll_loss")
-def _cross_entropy(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
-    x, target = tensor(args[0]), tensor(take(args, named, 1, "target"))
+def _cross_entropy(recorder: Recorder, x: Tensor, /, target: Tensor, *, reduction: Value = "mean") -> Value:
     logits = normalise(recorder, "softmax", x)
     picked = recorder.add("nll_loss", "gather", [target], target.shape, dtype=logits.dtype)
-    return picked if named.get("reduction") == "none" else reduce(recorder, "mean", picked, None, False)
+    return picked if reduction == "none" else reduce(recorder, "mean", picked, None, False)
 
 
 @rule("cosine_similarity", "pairwise_distance", "triplet_margin_loss", "cosine_embedding_loss")
-def _distance(recorder: Recorder, args: list[Value], named: dict[str, Value]) -> Value:
+def _distance(recorder: Recorder, /, *args: Value, **named: Value) -> Value:
     inputs = [value for value in args[:3] if isinstance(value, Tensor)] + tensors_in(list(named.values()))
     wide = [value for value in inputs if len(value.shape) > 1] or inputs
     dim = named.get("dim", 1 if len(wide[0].shape) > 1 else 0)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .functions import FUNCTIONS, pointwise, tensor
-from .products import matmul, plain_attention, recurrent
+from .products import attention, linear, matmul, plain_attention, recurrent
 from .recorder import Recorder
 from .shaping import viewed
-from .values import UNKNOWN, Shape, Tensor, TorchLayer, Value, dtype_of
+from .values import UNKNOWN, Named, Shape, Tensor, TorchLayer, Value, dtype_of
 from .windows import convolve, spread
 
-Options = dict[str, Value]
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
 
 _CONV = "in_channels out_channels kernel_size stride padding"
@@ -44,43 +43,37 @@ SIGNATURES: dict[str, str] = {
     **{f"{kind}Pad{rank}d": "padding" for kind in ("Zero", "Constant", "Reflection", "Replication",
     "Circular") for rank in (1, 2, 3)},
 }  # fmt: skip
-# Layers that are one function of their input; the value names the function.
-_PLAIN = {
-    "ReLU": "relu", "ReLU6": "relu6", "LeakyReLU": "leaky_relu", "GELU": "gelu", "SiLU": "silu", "Mish": "mish",
-    "ELU": "elu",
-    "SELU": "selu", "CELU": "celu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Hardtanh": "hardtanh",
-    "Hardswish": "hardswish",
-    "Hardsigmoid": "hardsigmoid", "Softplus": "softplus", "Softsign": "softsign", "LogSigmoid": "logsigmoid",
-    "Hardshrink": "hardshrink", "Softshrink": "softshrink", "Tanhshrink": "tanhshrink",
-    "Threshold": "threshold", "RReLU": "rrelu",
-    "Dropout": "dropout", "Dropout1d": "dropout", "Dropout2d": "dropout", "Dropout3d": "dropout",
-    "AlphaDropout": "dropout",
-    "PReLU": "prelu", "LocalResponseNorm": "local_response_norm", "MSELoss": "mse_loss", "L1Loss": "l1_loss",
-    "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss", "KLDivLoss": "kl_div",
-    "BCELoss": "binary_cross_entropy",
-    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss",
-    "HingeEmbeddingLoss": "hinge_embedding_loss", "MarginRankingLoss": "margin_ranking_loss",
-    "TripletMarginLoss": "triplet_margin_loss", "CosineEmbeddingLoss": "cosine_embedding_loss",
-    "CosineSimilarity": "cosine_similarity", "PairwiseDistance": "pairwise_distance", "PixelShuffle": "pixel_shuffle",
-    "ChannelShuffle": "channel_shuffle", "Upsample": "interpolate", "Softmax": "softmax", "LogSoftmax": "log_softmax",
-    "Softmin": "softmin", "GLU": "glu", "Softmax2d": "softmax", "Flatten": "flatten", "Unflatten": "unflatten",
-    "Unfold": "unfold",
-    **{f"{kind}Pool{rank}d": f"{kind.lower()}_pool{rank}d" for kind in ("Max", "Avg") for rank in (1, 2, 3)},
-    **{f"Adaptive{kind}Pool{rank}d": f"adaptive_{kind.lower()}_pool{rank}d" for kind in ("Avg",
-    "Max") for rank in (1, 2, 3)},
+# Layers that are one function of their input, which most are named after.
+_SPELLINGS = {name.replace("_", ""): name for name in FUNCTIONS}
+_FUNCTION_LAYERS = """
+AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d
+AvgPool1d AvgPool2d AvgPool3d CELU ChannelShuffle CosineEmbeddingLoss CosineSimilarity Dropout ELU Flatten GELU GLU
+Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss L1Loss LeakyReLU LocalResponseNorm LogSigmoid
+LogSoftmax MSELoss MarginRankingLoss MaxPool1d MaxPool2d MaxPool3d Mish NLLLoss PReLU PairwiseDistance PixelShuffle
+RReLU ReLU ReLU6 SELU SiLU Sigmoid SmoothL1Loss Softmax Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold
+TripletMarginLoss Unflatten Unfold
+"""
+_PLAIN = {name: _SPELLINGS[name.lower()] for name in _FUNCTION_LAYERS.split()} | {
+    **dict.fromkeys(("AlphaDropout", "Dropout1d", "Dropout2d", "Dropout3d"), "dropout"), "KLDivLoss": "kl_div",
+    "BCELoss": "binary_cross_entropy", "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "CrossEntropyLoss": "cross_entropy", "Upsample": "interpolate", "Softmax2d": "softmax",
 }  # fmt: skip
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4, "RNNCell": 1, "GRUCell": 3, "LSTMCell": 4}
 # Options of a layer that its function knows under the same name.
 _PASSED = frozenset({
-    "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices", "output_size", "dim",
-    "start_dim", "end_dim",
-    "upscale_factor", "size", "scale_factor", "reduction", "margin",
+    "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices", "output_size", "dim", "start_dim",
+    "end_dim", "upscale_factor", "size", "scale_factor", "reduction", "margin",
 })  # fmt: skip
 
 
-def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) -> TorchLayer:
+def options_of(name: str, args: Sequence[Value], named: Named) -> Named:
+    """The options of a layer from the arguments of its constructor."""
+    return dict(zip(SIGNATURES.get(name, "").split(), args, strict=False)) | named
+
+
+def build(name: str, args: Sequence[Value], named: Named, default_dtype: str) -> TorchLayer:
     """A layer from the arguments of its constructor; raises TypeError or ValueError for invalid ones."""
-    options = dict(zip(SIGNATURES.get(name, "").split(), args, strict=False)) | named
+    options = options_of(name, args, named)
     dtype = dtype_of(options.get("dtype"), default_dtype)
     weights = {
         key: Tensor(tuple(int(size) for size in shape), dtype, parameter=True) for key, shape in _weights(name, options)
@@ -95,7 +88,7 @@ def build(name: str, args: Sequence[Value], named: Options, default_dtype: str) 
     return layer
 
 
-def _weights(name: str, options: Options) -> list[tuple[str, Shape]]:
+def _weights(name: str, options: Named) -> list[tuple[str, Shape]]:
     bias = options.get("bias", True) is not False
     weights: list[tuple[str, Any]] = []
     if name == "Linear":
@@ -138,7 +131,7 @@ def _attention_weights(width: int, prefix: str) -> list[tuple[str, Shape]]:
     return [(prefix + key, shape) for key, shape in shapes.items()]
 
 
-def _recurrent_weights(name: str, options: Options) -> list[tuple[str, Shape]]:
+def _recurrent_weights(name: str, options: Named) -> list[tuple[str, Shape]]:
     rows, width = _GATES[name] * options["hidden_size"], options["hidden_size"]
     directions = 2 if options.get("bidirectional") else 1
     weights: list[tuple[str, Shape]] = []
@@ -151,7 +144,7 @@ def _recurrent_weights(name: str, options: Options) -> list[tuple[str, Shape]]:
     return weights
 
 
-def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
+def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
     """Call a layer; raises LookupError for an unknown kind, TypeError or ValueError for an input that does not fit."""
     name, options, weights = layer.name, layer.options, layer.weights
     if name in ("Identity", "Sequential", "Module"):
@@ -174,22 +167,22 @@ def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Option
     return FUNCTIONS[_PLAIN[name]](recorder, args, passed)
 
 
-def _linear(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
-    return FUNCTIONS["linear"](recorder, [args[0], layer.weights["weight"], layer.weights.get("bias")], {})
+def _linear(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
+    return linear(recorder, tensor(args[0]), layer.weights["weight"], layer.weights.get("bias"))
 
 
 def _by_weights(function: str) -> Callable[..., Value]:
     return lambda recorder, layer, args, named: FUNCTIONS[function](recorder, [*args, *layer.weights.values()], {})
 
 
-def _recurrent(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
+def _recurrent(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
     options, ways = layer.options, 2 if layer.options.get("bidirectional") else 1
     first = bool(options.get("batch_first"))
     x = tensor(args[0])
     return recurrent(recorder, x, _GATES[layer.name], options["hidden_size"], options.get("num_layers", 1), ways, first)
 
 
-def _cell(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
+def _cell(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
     x, gates = tensor(args[0]), _GATES[layer.name]
     width = layer.options["hidden_size"]
     y, _ = recurrent(recorder, x.view((1, *x.shape)), gates, width, 1, 1, False)
@@ -214,7 +207,7 @@ def _attend(
         q = _split_heads(recorder, _project(recorder, x, width), heads, first, 1)
         k = v = _split_heads(recorder, _project(recorder, memory, 2 * width), heads, first, 2)
     if fused:
-        mixed, weights = FUNCTIONS["scaled_dot_product_attention"](recorder, [q, k, v], {}), None
+        mixed, weights = attention(recorder, q, k, v), None
     else:
         mixed, weights = plain_attention(recorder, pointwise(recorder, "mul", [q]), k, v)
     joined = recorder.add("copy", "gather", [mixed], x.shape)
@@ -231,7 +224,7 @@ def _batched(x: Tensor) -> Tensor:
     return x if len(x.shape) == 3 else x.view((x.shape[0], 1, x.shape[1]))
 
 
-def _multihead(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
+def _multihead(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
     x, first = tensor(args[0] if args else named["query"]), bool(layer.options.get("batch_first"))
     memory = args[1] if len(args) > 1 else named.get("key", x)
     inner = _batched(x)
@@ -244,7 +237,7 @@ def _multihead(recorder: Recorder, layer: TorchLayer, args: list[Value], named: 
     return y.view(x.shape), weights
 
 
-def block(recorder: Recorder, options: Options, x: Tensor, memories: Sequence[Tensor]) -> Tensor:
+def block(recorder: Recorder, options: Named, x: Tensor, memories: Sequence[Tensor]) -> Tensor:
     """A transformer block on (batch, length, width), or length first, with attention over itself and over memories."""
     heads, first = int(options["nhead"]), bool(options.get("batch_first"))
     for memory in (x, *memories):
@@ -260,7 +253,7 @@ def _residual(recorder: Recorder, x: Tensor, change: Tensor) -> Tensor:
     return FUNCTIONS["layer_norm"](recorder, [total], {})  # type: ignore[no-any-return]
 
 
-def _transformer(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Options) -> Value:
+def _transformer(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
     x = tensor(args[0])
     memories = [_batched(tensor(args[1]))] if "Decoder" in layer.name else []
     inner = layer.options[SIGNATURES[layer.name].split()[0]] if layer.name.endswith("coder") else layer

@@ -7,16 +7,16 @@ known, with the place of the call; the layers of a module in the order in which 
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import calls
-from .interpreter import Interpreter, SourceException
-from .library import RULE_ERRORS
-from .recorder import TraceLimit
+from ..domain.syntax import parse_whole
+from .calls import attribute_of, class_attribute, instantiate
+from .context import FAILURES, TraceContext, attempted, call, execute, new_context
+from .recorder import Recorder, TraceLimit
 from .tracing import MAX_TEXT
 from .values import (
     UNKNOWN,
@@ -34,7 +34,6 @@ from .values import (
 _MAX_STEPS = 10_000
 _MAX_LAYERS = 200
 _ENTRY = re.compile(r"_*(?:test|bench|benchmark|main|demo|example|run)(?:_|\d|\Z)")
-_FAILURES = (*RULE_ERRORS, TraceLimit, SourceException, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,55 +49,32 @@ class ModuleCall:
     text: str
 
 
-class _CallRecorder(Interpreter):
-    """Follows a file and records the first call of each Module class in which all tensors are known."""
+class _CallRecorder:
+    """Observes a trace and records the first call of each Module class in which all tensors are known."""
 
     def __init__(self, source: str) -> None:
-        super().__init__({})
         self.recorded: dict[str, ModuleCall] = {}
         self._source = source
-        self._calls: list[ast.Call] = []
-        self._outermost: ast.Call | None = None
         self._initial: dict[int, tuple[Instance, dict[str, Value]]] = {}
 
-    def step(self) -> None:
-        super().step()
-        if self.steps > _MAX_STEPS:
-            raise TraceLimit
-
-    def run_function(self, function: SourceFunction, scope: NameScope) -> Value:
+    def __call__(self, context: TraceContext, function: SourceFunction, scope: NameScope) -> ast.Call | None:
+        """Record a call of a method; returns the outermost call of a module that is followed."""
         node, instance = function.node, scope.names.get("__self__")
         if not isinstance(node, ast.FunctionDef) or not isinstance(instance, Instance):
-            return super().run_function(function, scope)
+            return context.outermost
         names = {item.arg: scope.names[item.arg] for item in parameters(node)}
         if node.name == "__init__":
             # A subclass is entered before its base.
             self._initial.setdefault(id(instance), (instance, names))
-        if node.name != "forward" or not self._calls:
-            return super().run_function(function, scope)
-        outermost, self._outermost = self._outermost, self._outermost or self._calls[-1]
-        try:
-            self._record(instance, names, self._outermost)
-            return super().run_function(function, scope)
-        finally:
-            self._outermost = outermost
-
-    def _record(self, instance: Instance, names: dict[str, Value], call: ast.Call) -> None:
+        if node.name != "forward" or context.call is None:
+            return context.outermost
+        outermost = context.outermost or context.call
         known = any(isinstance(value, Tensor) for value in names.values())
         if known and instance.kind.name not in self.recorded:
             initial = self._initial.get(id(instance), (instance, {}))[1]
-            text = " ".join((ast.get_source_segment(self._source, call) or "").split())
-            self.recorded[instance.kind.name] = ModuleCall(names, initial, call.lineno, text)
-
-    def _value_call(self, node: ast.Call, scope: NameScope) -> Value:
-        self._calls.append(node)
-        try:
-            return super()._value_call(node, scope)
-        finally:
-            self._calls.pop()
-
-    def _run_assert(self, node: ast.Assert, scope: NameScope) -> None:
-        self.evaluate(node.test, scope)
+            text = " ".join((ast.get_source_segment(self._source, outermost) or "").split())
+            self.recorded[instance.kind.name] = ModuleCall(names, initial, outermost.lineno, text)
+        return outermost
 
 
 def parameters(function: ast.FunctionDef) -> list[ast.arg]:
@@ -112,23 +88,17 @@ def module_calls(source: str) -> dict[str, ModuleCall]:
     Calls are followed at the top level, below ``if __name__ == "__main__"``, and in functions and classes named like
     tests, benchmarks and main programs. Never raises.
     """
-    tree = _parsed(source)
-    if tree is None:
-        return {}
-    runner = _CallRecorder(source)
-    try:
-        for statement in tree.body:
-            _guarded(runner, statement)
-        for statement in tree.body:
-            value = runner.top.names.get(getattr(statement, "name", ""))
+    calls = _CallRecorder(source)
+    context = new_context({}, recorder=Recorder(_MAX_STEPS), observer=calls)
+    with contextlib.suppress(TraceLimit, RecursionError, MemoryError):
+        for statement in _followed(context, source):
+            value = context.top.names.get(getattr(statement, "name", ""))
             if isinstance(value, SourceFunction) and _ENTRY.match(statement.name):  # type: ignore[attr-defined]
-                _call(runner, value)
+                attempted(call, context, value, [], {})
             elif isinstance(value, SourceClass) and value.name.startswith("Test"):
-                for method in _test_methods(runner, value):
-                    _call(runner, method)
-    except (TraceLimit, RecursionError, MemoryError):
-        pass
-    return runner.recorded
+                for method in _test_methods(context, value):
+                    attempted(call, context, method, [], {})
+    return calls.recorded
 
 
 def layers_of(source: str, name: str) -> list[TorchLayer]:
@@ -136,80 +106,56 @@ def layers_of(source: str, name: str) -> list[TorchLayer]:
 
     Empty where ``__init__`` needs arguments. Never raises.
     """
-    tree = _parsed(source)
-    if tree is None:
-        return []
-    runner = Interpreter({})
+    context = new_context({})
     try:
-        for statement in tree.body:
-            _guarded(runner, statement)
-        kind = runner.top.names.get(name)
+        _followed(context, source)
+        kind = context.top.names.get(name)
         if not isinstance(kind, SourceClass):
             return []
-        constructor = calls.class_attribute(kind, "__init__")
+        constructor = class_attribute(kind, "__init__")
         if not isinstance(constructor, SourceFunction) or not isinstance(constructor.node, ast.FunctionDef):
             return []
         if any(item.arg not in constructor.defaults for item in parameters(constructor.node)):
             return []
-        return list(_layers(calls.instantiate(runner, kind, [], {})))
-    except _FAILURES:
+        return list(_layers(instantiate(context, kind, [], {})))
+    except FAILURES:
         return []
 
 
 def signatures(source: str, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters of ``__init__`` and of ``forward`` of a class, without ``self``: UNKNOWN or their defaults."""
-    tree = _parsed(source)
-    kind: Value = None
-    runner = Interpreter({})
-    for statement in tree.body if tree is not None else ():
-        if isinstance(statement, (ast.ClassDef, ast.Assign, ast.Import, ast.ImportFrom)):
-            try:
-                _guarded(runner, statement)
-            except _FAILURES:
-                break
-    kind = runner.top.names.get(name)
+    context = new_context({})
+    with contextlib.suppress(*FAILURES):
+        _followed(context, source, (ast.ClassDef, ast.Assign, ast.Import, ast.ImportFrom))
+    kind = context.top.names.get(name)
     if not isinstance(kind, SourceClass):
         return {}, {}
     result: list[dict[str, Any]] = []
     for method in ("__init__", "forward"):
-        function = calls.class_attribute(kind, method)
+        function = class_attribute(kind, method)
         is_known = isinstance(function, SourceFunction) and isinstance(function.node, ast.FunctionDef)
         names = [item.arg for item in parameters(function.node)] if is_known else []
         result.append({name: function.defaults.get(name, UNKNOWN) for name in names})
     return result[0], result[1]
 
 
-def _parsed(source: str) -> ast.Module | None:
-    if len(source) > MAX_TEXT:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _followed(
+    context: TraceContext, source: str, kinds: type[ast.stmt] | tuple[type[ast.stmt], ...] = ast.stmt
+) -> list[ast.stmt]:
+    """The statements of a file's top level, those of some kinds followed; one that raises does not stop the others."""
+    tree = parse_whole(source, MAX_TEXT)
+    statements = tree.body if isinstance(tree, ast.Module) else []
+    for statement in statements:
+        if isinstance(statement, kinds):
+            attempted(execute, context, [statement])
+    return statements
 
 
-def _guarded(runner: Interpreter, statement: ast.stmt) -> None:
-    """Run a statement of the top level; one that raises does not stop the others."""
-    try:
-        runner.run([statement], runner.top)
-    except (*RULE_ERRORS, SourceException):
-        pass
-
-
-def _call(runner: Interpreter, function: Value) -> None:
-    try:
-        calls.call(runner, function, [], {})
-    except (*RULE_ERRORS, SourceException):
-        pass
-
-
-def _test_methods(runner: Interpreter, kind: SourceClass) -> Iterator[Value]:
+def _test_methods(context: TraceContext, kind: SourceClass) -> Iterator[Value]:
     instance = Instance(kind)
     for name in ("setUp", *(name for name in kind.members if name.startswith("test"))):
         if isinstance(kind.members.get(name), SourceFunction):
-            yield calls.attribute(runner, instance, name)
+            yield attribute_of(context, instance, name)
 
 
 def _layers(module: Instance) -> Iterator[TorchLayer]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .functions import FUNCTIONS, Rule, broadcast, normalise, pointwise, reduce, rule, take, tensor
+from .functions import broadcast, normalise, pointwise, reduce, rule, rules, tensor
 from .recorder import Recorder
 from .shaping import moved, viewed
 from .values import UNKNOWN, Tensor, Value
-
-Named = dict[str, Value]
 
 
 def matmul(recorder: Recorder, a: Tensor, b: Tensor, name: str = "matmul") -> Tensor:
@@ -27,53 +25,47 @@ def matmul(recorder: Recorder, a: Tensor, b: Tensor, name: str = "matmul") -> Te
 
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "inner", "vdot", "multi_dot", "chain_matmul")
-def _matmul(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    a, *rest = args[0] if isinstance(args[0], (list, tuple)) else [*args, *named.values()][:2]
-    for b in rest:
-        a = matmul(recorder, tensor(a), tensor(b))
-    return a
+def _matmul(recorder: Recorder, *args: Value, **named: Value) -> Value:
+    product, *rest = args[0] if isinstance(args[0], (list, tuple)) else [*args, *named.values()][:2]
+    for factor in rest:
+        product = matmul(recorder, tensor(product), tensor(factor))
+    return product
 
 
 @rule("addmm", "baddbmm", "addmv", "addbmm")
-def _addmm(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    product = matmul(recorder, tensor(args[1]), tensor(args[2]))
-    return pointwise(recorder, "add", [tensor(args[0]), product])
+def _addmm(recorder: Recorder, x: Tensor, a: Tensor, b: Tensor, /) -> Value:
+    return pointwise(recorder, "add", [x, matmul(recorder, a, b)])
 
 
 @rule("linear")
-def _linear(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, weight, bias = tensor(args[0]), tensor(take(args, named, 1, "weight")), take(args, named, 2, "bias")
+def linear(recorder: Recorder, x: Tensor, /, weight: Tensor, bias: Value = None) -> Tensor:
+    """A product with a weight (out, in) of features; ``bias`` is read with it."""
     if x.shape[-1] != weight.shape[-1]:
         raise ValueError("inner sizes differ")
     extra = bias.elements if isinstance(bias, Tensor) else 0
     shape = (*x.shape[:-1], *weight.shape[:-1])
-    return recorder.add(
-        "linear", "gemm", [x, weight], shape, macs=x.elements * math.prod(weight.shape[:-1]), weights=extra
-    )
+    macs = x.elements * math.prod(weight.shape[:-1])
+    return recorder.add("linear", "gemm", [x, weight], shape, macs=macs, weights=extra)
 
 
 @rule("bilinear")
-def _bilinear(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, y, weight = tensor(args[0]), tensor(args[1]), tensor(take(args, named, 2, "weight"))
+def _bilinear(recorder: Recorder, x: Tensor, y: Tensor, /, weight: Tensor) -> Value:
     macs = math.prod(x.shape[:-1]) * weight.elements
     return recorder.add("bilinear", "gemm", [x, y, weight], (*x.shape[:-1], weight.shape[0]), macs=macs)
 
 
 @rule("outer", "ger")
-def _outer(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    a, b = tensor(args[0]), tensor(args[1])
+def _outer(recorder: Recorder, a: Tensor, b: Tensor, /) -> Value:
     return pointwise(recorder, "mul", [viewed(recorder, a, (a.elements, 1)), b])
 
 
 @rule("kron")
-def _kron(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    a, b = tensor(args[0]), tensor(args[1])
+def _kron(recorder: Recorder, a: Tensor, b: Tensor, /) -> Value:
     return moved(recorder, "kron", [a, b], [left * right for left, right in zip(a.shape, b.shape, strict=True)])
 
 
 @rule("tensordot")
-def _tensordot(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    a, b, dims = tensor(args[0]), tensor(args[1]), take(args, named, 2, "dims", 2)
+def _tensordot(recorder: Recorder, a: Tensor, b: Tensor, /, dims: Value = 2) -> Value:
     left, right = (range(len(a.shape) - dims, len(a.shape)), range(dims)) if isinstance(dims, int) else dims
     gone = math.prod(a.shape[axis] for axis in left)
     shape = [size for axis, size in enumerate(a.shape) if axis not in [i % len(a.shape) for i in left]]
@@ -82,9 +74,9 @@ def _tensordot(recorder: Recorder, args: list[Value], named: Named) -> Value:
 
 
 @rule("einsum")
-def _einsum(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    operands = list(args[1]) if isinstance(args[1], (list, tuple)) else [tensor(value) for value in args[1:]]
-    left, _, right = str(args[0]).replace(" ", "").partition("->")
+def _einsum(recorder: Recorder, equation: Value, /, *args: Value) -> Value:
+    operands = list(args[0] if isinstance(args[0], (list, tuple)) else args)
+    left, arrow, right = str(equation).replace(" ", "").partition("->")
     terms = left.split(",")
     sizes: dict[str, int] = {}
     for index, (term, operand) in enumerate(zip(terms, operands, strict=True)):
@@ -92,7 +84,7 @@ def _einsum(recorder: Recorder, args: list[Value], named: Named) -> Value:
         terms[index] = term.replace("...", "".join(chr(0x100 + axis) for axis in range(spare)))
         sizes.update(zip(terms[index], operand.shape, strict=True))
     dots = "".join(sorted(name for name in sizes if name >= "\u0100"))
-    if "->" not in str(args[0]):
+    if not arrow:
         right = "".join(sorted(name for name in sizes if "".join(terms).count(name) == 1))
     right = right.replace("...", dots)
     result, names = operands[0], terms[0]
@@ -109,19 +101,18 @@ def _einsum(recorder: Recorder, args: list[Value], named: Named) -> Value:
 
 
 @rule("cdist")
-def _cdist(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    a, b = tensor(args[0]), tensor(args[1])
+def _cdist(recorder: Recorder, a: Tensor, b: Tensor, /) -> Value:
     shape = (*a.shape[:-1], b.shape[-2])
     return recorder.add("cdist", "gemm", [a, b], shape, macs=math.prod(shape) * a.shape[-1])
 
 
 @rule("scaled_dot_product_attention")
-def attention(recorder: Recorder, args: list[Value], named: Named) -> Value:
+def attention(recorder: Recorder, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Fused attention on (..., queries, width), (..., keys, width), (..., keys, width)."""
-    q, k, v = (tensor(take(args, named, index, name)) for index, name in enumerate(("query", "key", "value")))
-    batch = math.prod(broadcast([q.shape[:-2], k.shape[:-2]]))
-    macs = batch * q.shape[-2] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
-    return recorder.add("attention", "attention", [q, k, v], (*q.shape[:-1], v.shape[-1]), macs=macs)
+    batch = math.prod(broadcast([query.shape[:-2], key.shape[:-2]]))
+    macs = batch * query.shape[-2] * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+    shape = (*query.shape[:-1], value.shape[-1])
+    return recorder.add("attention", "attention", [query, key, value], shape, macs=macs)
 
 
 def plain_attention(recorder: Recorder, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,27 +154,21 @@ _PARTS = {
 }  # fmt: skip
 
 
-def _decomposition(name: str, weight: float) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: Named) -> Value:
-        a = tensor(args[0])
-        rows, columns = a.shape[-2:]
-        macs = weight * math.prod(a.shape[:-2]) * rows * columns * min(rows, columns)
-        shape = a.shape[:-2] if name in ("det", "slogdet", "logdet", "matrix_rank") else a.shape
-        y = recorder.add(name, "other", [a], shape, macs=macs, kernels=max(1, min(rows, columns) // 16))
-        parts = _PARTS.get(name, 1)
-        if name in ("svd", "eig", "eigh"):
-            spectrum = Tensor((*a.shape[:-2], min(rows, columns)), y.dtype, y.source)
-            return (y, spectrum, y) if name == "svd" else (spectrum, y)
-        return y if parts == 1 else (y,) * parts
-
-    return apply
-
-
-FUNCTIONS.update({name: _decomposition(name, weight) for name, weight in _CUBIC.items()})
+@rules(_CUBIC)
+def _decomposition(name: str, weight: float, recorder: Recorder, a: Tensor, /) -> Value:
+    rows, columns = a.shape[-2:]
+    macs = weight * math.prod(a.shape[:-2]) * rows * columns * min(rows, columns)
+    shape = a.shape[:-2] if name in ("det", "slogdet", "logdet", "matrix_rank") else a.shape
+    y = recorder.add(name, "other", [a], shape, macs=macs, kernels=max(1, min(rows, columns) // 16))
+    parts = _PARTS.get(name, 1)
+    if name in ("svd", "eig", "eigh"):
+        spectrum = Tensor((*a.shape[:-2], min(rows, columns)), y.dtype, y.source)
+        return (y, spectrum, y) if name == "svd" else (spectrum, y)
+    return y if parts == 1 else (y,) * parts
 
 
 @rule("solve", "lstsq", "solve_triangular", "triangular_solve", "cholesky_solve", "lu_solve", "ldl_solve")
-def _solve(recorder: Recorder, args: list[Value], named: Named) -> Value:
+def _solve(recorder: Recorder, *args: Value, **named: Value) -> Value:
     a, *others = [value for value in [*args, *named.values()] if isinstance(value, Tensor)]
     macs = float(a.elements * a.shape[-1]) + sum(a.elements * b.shape[-1] for b in others)
     shape = others[0].shape if others else a.shape
@@ -191,16 +176,13 @@ def _solve(recorder: Recorder, args: list[Value], named: Named) -> Value:
 
 
 @rule("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "stft")
-def _fft(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    return recorder.add(
-        "fft", "other", [x], x.shape, dtype="complex64", flops=5.0 * x.elements * math.log2(max(x.elements, 2))
-    )
+def _fft(recorder: Recorder, x: Tensor, /) -> Value:
+    flops = 5.0 * x.elements * math.log2(max(x.elements, 2))
+    return recorder.add("fft", "other", [x], x.shape, dtype="complex64", flops=flops)
 
 
 @rule("trace")
-def _trace(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _trace(recorder: Recorder, x: Tensor, /) -> Value:
     return reduce(recorder, "sum", viewed(recorder, x, (min(x.shape),)), None, False)
 
 
@@ -230,10 +212,9 @@ def _pattern_groups(side: str) -> list[tuple[str, ...]]:
 
 
 @rule("rearrange", "einops_repeat", "einops_reduce")
-def _rearrange(recorder: Recorder, args: list[Value], named: Named) -> Value:
+def _rearrange(recorder: Recorder, x: Tensor, pattern: Value, /, *_: Value, **named: Value) -> Value:
     """Rearrangement by an einops pattern such as ``b (h d) n -> b h n d``."""
-    x = tensor(args[0])
-    left, right = (_pattern_groups(side) for side in str(args[1]).split("->"))
+    left, right = (_pattern_groups(side) for side in str(pattern).split("->"))
     if ("...",) in left:
         spare = [(chr(0x100 + axis),) for axis in range(len(x.shape) - len(left) + 1)]
         left, right = (

@@ -13,6 +13,7 @@ KINDS = (
 )  # fmt: skip
 FUSABLE = frozenset({"elementwise", "reduction", "normalisation", "gather", "pooling"})
 _MAX_OPERATIONS = 20_000
+_MAX_STEPS = 150_000
 
 
 class TraceLimit(Exception):  # noqa: N818 - a signal, not an error
@@ -25,7 +26,7 @@ class Operation:
 
     ``macs`` are multiply-accumulates of products, ``flops`` other arithmetic; ``read`` and ``written`` are bytes;
     ``weights`` is in elements; ``kernels`` is the number of launches in eager mode; ``inputs`` pairs the operation that
-    wrote an input (-1: none) with the bytes read from it; the whole happens ``repeat`` times.
+    wrote an input (-1: none) with the bytes read from it.
     """
 
     name: str
@@ -39,7 +40,6 @@ class Operation:
     weights: float
     kernels: int
     inputs: tuple[tuple[int, float], ...]
-    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,21 @@ class FusedTraffic:
 
 
 class Recorder:
-    """Collects the operations of a trace."""
+    """Collects the operations of a trace, within limits on steps and operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_steps: int = _MAX_STEPS) -> None:
         self.operations: list[Operation] = []
         self.unknown = 0
         self.views = 0
         self.dtype = "fp32"
-        self.repeat = 1
+        self.steps = 0
+        self.most_steps = most_steps
+
+    def step(self) -> None:
+        """Count a step; raises TraceLimit at the limit."""
+        self.steps += 1
+        if self.steps > self.most_steps:
+            raise TraceLimit
 
     def add(
         self,
@@ -118,7 +125,6 @@ class Recorder:
                 float(weights),
                 kernels,
                 reads,
-                self.repeat,
             )
         )
         return output

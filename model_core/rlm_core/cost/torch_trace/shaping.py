@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .functions import axes, broadcast, rule, take, tensor
+from .functions import axes, broadcast, rule, tensor
 from .recorder import Recorder
 from .values import Shape, Tensor, Value, as_shape, tensors_in
-
-Named = dict[str, Value]
 
 
 def viewed(recorder: Recorder, x: Tensor, shape: Sequence[int], *, contiguous: bool | None = None) -> Tensor:
@@ -28,10 +26,9 @@ def moved(
     return recorder.add(name, "gather", kept, shape, dtype=dtype)
 
 
-def sizes_of(args: Sequence[Value], named: Named, name: str = "size") -> list[int]:
+def sizes_of(sizes: Sequence[Value]) -> list[int]:
     """Sizes given one by one or as one sequence."""
-    given = named.get(name, args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
-    return [int(size) for size in given]
+    return [int(size) for size in (sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes)]
 
 
 def completed(sizes: Sequence[int], elements: int) -> Shape:
@@ -44,8 +41,8 @@ def completed(sizes: Sequence[int], elements: int) -> Shape:
 
 
 @rule("view", "reshape")
-def _view(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    return reshape(recorder, tensor(args[0]), completed(sizes_of(args[1:], named, "shape"), tensor(args[0]).elements))
+def _view(recorder: Recorder, x: Tensor, /, *sizes: Value, shape: Value = None) -> Value:
+    return reshape(recorder, x, completed(sizes_of(sizes if shape is None else [shape]), x.elements))
 
 
 def reshape(recorder: Recorder, x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -56,69 +53,60 @@ def reshape(recorder: Recorder, x: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 @rule("view_as", "reshape_as")
-def _view_as(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    return reshape(recorder, tensor(args[0]), tensor(args[1]).shape)
+def _view_as(recorder: Recorder, x: Tensor, other: Tensor, /) -> Value:
+    return reshape(recorder, x, other.shape)
 
 
 @rule("flatten", "ravel")
-def _flatten(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (start,) = axes(take(args, named, 1, "start_dim", 0), len(x.shape))
-    (end,) = axes(take(args, named, 2, "end_dim", -1), len(x.shape))
+def _flatten(recorder: Recorder, x: Tensor, /, start_dim: Value = 0, end_dim: Value = -1) -> Value:
+    (start,), (end,) = axes(start_dim, len(x.shape)), axes(end_dim, len(x.shape))
     return reshape(recorder, x, (*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
 @rule("unflatten")
-def _unflatten(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 1, "dim"), len(x.shape))
-    inner = completed([int(size) for size in take(args, named, 2, "sizes")], x.shape[axis])
+def _unflatten(recorder: Recorder, x: Tensor, /, dim: Value, sizes: Value) -> Value:
+    (axis,) = axes(dim, len(x.shape))
+    inner = completed([int(size) for size in sizes], x.shape[axis])
     return reshape(recorder, x, (*x.shape[:axis], *inner, *x.shape[axis + 1 :]))
 
 
 @rule("squeeze")
-def _squeeze(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    gone = axes(take(args, named, 1, "dim"), len(x.shape))
+def _squeeze(recorder: Recorder, x: Tensor, /, dim: Value = None) -> Value:
+    gone = axes(dim, len(x.shape))
     return viewed(recorder, x, [size for axis, size in enumerate(x.shape) if size != 1 or axis not in gone])
 
 
 @rule("unsqueeze")
-def _unsqueeze(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 1, "dim"), len(x.shape) + 1)
+def _unsqueeze(recorder: Recorder, x: Tensor, /, dim: Value) -> Value:
+    (axis,) = axes(dim, len(x.shape) + 1)
     return viewed(recorder, x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def _transpose(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _transpose(recorder: Recorder, x: Tensor, /, dim0: Value, dim1: Value) -> Value:
     order = list(range(len(x.shape)))
-    (a,), (b,) = (axes(take(args, named, 1, "dim0"), len(order)), axes(take(args, named, 2, "dim1"), len(order)))
+    (a,), (b,) = axes(dim0, len(order)), axes(dim1, len(order))
     order[a], order[b] = b, a
     return _permuted(recorder, x, order)
 
 
 @rule("t", "T", "mT", "adjoint", "H")
-def _t(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _t(recorder: Recorder, x: Tensor, /) -> Value:
     order = list(range(len(x.shape)))
     return _permuted(recorder, x, [*order[:-2], *order[-2:][::-1]])
 
 
 @rule("permute", "permute_copy")
-def _permute(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    return _permuted(recorder, x, axes(sizes_of(args[1:], named, "dims"), len(x.shape)))
+def _permute(recorder: Recorder, x: Tensor, /, *order: Value, dims: Value = None) -> Value:
+    return _permuted(recorder, x, axes(sizes_of(order if dims is None else [dims]), len(x.shape)))
 
 
 @rule("movedim", "moveaxis")
-def _movedim(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    sources, targets = axes(args[1], len(x.shape)), axes(args[2], len(x.shape))
+def _movedim(recorder: Recorder, x: Tensor, source: Value, destination: Value, /) -> Value:
+    sources, targets = axes(source, len(x.shape)), axes(destination, len(x.shape))
     order = [axis for axis in range(len(x.shape)) if axis not in sources]
-    for target, source in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, source)
+    for target, moved_axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, moved_axis)
     return _permuted(recorder, x, order)
 
 
@@ -130,15 +118,15 @@ def _permuted(recorder: Recorder, x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 @rule("contiguous")
-def _contiguous(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _contiguous(recorder: Recorder, x: Tensor, /) -> Value:
     return x if x.contiguous and x.stored is None else moved(recorder, "copy", [x], x.shape)
 
 
 @rule("expand", "broadcast_to", "expand_as")
-def _expand(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    wanted = list(args[1].shape) if isinstance(args[1], Tensor) else sizes_of(args[1:], named)
+def _expand(recorder: Recorder, x: Tensor, /, *sizes: Value, size: Value = None) -> Value:
+    if sizes and isinstance(sizes[0], Tensor):
+        sizes = sizes[0].shape
+    wanted = sizes_of(sizes if size is None else [size])
     padded = (1,) * (len(wanted) - len(x.shape)) + x.shape
     shape = tuple(old if new == -1 else new for old, new in zip(padded, wanted, strict=True))
     recorder.views += 1
@@ -146,82 +134,85 @@ def _expand(recorder: Recorder, args: list[Value], named: Named) -> Value:
 
 
 @rule("broadcast_tensors")
-def _broadcast_tensors(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    inputs = tensors_in(args)
+def _broadcast_tensors(recorder: Recorder, *args: Value) -> Value:
+    inputs = tensors_in(list(args))
     shape = broadcast([x.shape for x in inputs])
     return tuple(replace(x, shape=shape, stored=x.elements, parameter=False) for x in inputs)
 
 
 @rule("meshgrid")
-def _meshgrid(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    inputs = tensors_in(args)
+def _meshgrid(recorder: Recorder, *args: Value, indexing: Value = "ij") -> Value:
+    inputs = tensors_in(list(args))
     shape = tuple(x.elements for x in inputs)
-    if named.get("indexing") == "xy" and len(shape) > 1:
+    if indexing == "xy" and len(shape) > 1:
         shape = (shape[1], shape[0], *shape[2:])
     return tuple(replace(x, shape=shape, stored=x.elements, contiguous=False, parameter=False) for x in inputs)
 
 
 @rule("repeat", "tile")
-def _repeat(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    times = sizes_of(args[1:], named, "dims" if "dims" in named else "repeats")
+def _repeat(recorder: Recorder, x: Tensor, /, *sizes: Value, dims: Value = None, repeats: Value = None) -> Value:
+    given = dims if dims is not None else repeats
+    times = sizes_of(sizes if given is None else [given])
     padded = (1,) * (len(times) - len(x.shape)) + x.shape
     times = [1] * (len(padded) - len(times)) + times
     return moved(recorder, "repeat", [x], [size * by for size, by in zip(padded, times, strict=True)])
 
 
 @rule("repeat_interleave")
-def _repeat_interleave(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, times = tensor(args[0]), int(take(args, named, 1, "repeats"))
-    dim = take(args, named, 2, "dim")
+def _repeat_interleave(recorder: Recorder, x: Tensor, /, repeats: Value, dim: Value = None) -> Value:
     if dim is None:
-        return moved(recorder, "repeat", [x], [x.elements * times])
+        return moved(recorder, "repeat", [x], [x.elements * int(repeats)])
     (axis,) = axes(dim, len(x.shape))
-    return moved(recorder, "repeat", [x], (*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1 :]))
+    return moved(recorder, "repeat", [x], (*x.shape[:axis], x.shape[axis] * int(repeats), *x.shape[axis + 1 :]))
 
 
 @rule("cat", "concat", "concatenate")
-def _cat(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    inputs = [x for x in tensors_in(take(args, named, 0, "tensors")) if x.shape != (0,)]
-    (axis,) = axes(take(args, named, 1, "dim", named.get("axis", 0)), len(inputs[0].shape))
+def _cat(recorder: Recorder, tensors: Value, dim: Value = None, *, axis: Value = 0) -> Value:
+    inputs = [x for x in tensors_in(tensors) if x.shape != (0,)]
+    (axis,) = axes(axis if dim is None else dim, len(inputs[0].shape))
     first = inputs[0].shape
     return moved(recorder, "cat", inputs, (*first[:axis], sum(x.shape[axis] for x in inputs), *first[axis + 1 :]))
 
 
 @rule("hstack", "vstack", "dstack", "column_stack")
-def _hstack(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    inputs = tensors_in(args[0])
-    return _cat(recorder, [inputs, 1 if len(inputs[0].shape) > 1 else 0], {})
+def _hstack(recorder: Recorder, tensors: Value, /) -> Value:
+    inputs = tensors_in(tensors)
+    return _cat(recorder, inputs, 1 if len(inputs[0].shape) > 1 else 0)
 
 
 @rule("stack")
-def _stack(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    inputs = tensors_in(take(args, named, 0, "tensors"))
-    (axis,) = axes(take(args, named, 1, "dim", 0), len(inputs[0].shape) + 1)
+def _stack(recorder: Recorder, tensors: Value, dim: Value = 0) -> Value:
+    inputs = tensors_in(tensors)
+    (axis,) = axes(dim, len(inputs[0].shape) + 1)
     return moved(recorder, "stack", inputs, (*inputs[0].shape[:axis], len(inputs), *inputs[0].shape[axis:]))
 
 
 @rule("split")
-def _split(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 2, "dim", 0), len(x.shape))
-    by, size = take(args, named, 1, "split_size_or_sections", named.get("split_size")), x.shape[axis]
+def _split(
+    recorder: Recorder, x: Tensor, /, split_size_or_sections: Value = None, dim: Value = 0, *, split_size: Value = None
+) -> Value:
+    (axis,) = axes(dim, len(x.shape))
+    by = split_size if split_size_or_sections is None else split_size_or_sections
+    return _parts(recorder, x, axis, by)
+
+
+def _parts(recorder: Recorder, x: Tensor, axis: int, by: Value) -> Value:
+    """Parts of a size, or of one size each."""
+    size = x.shape[axis]
     if isinstance(by, int):
         by = [min(by, size - start) for start in range(0, size, by)]
     return tuple(_part(recorder, x, axis, int(part)) for part in by[:1000])
 
 
 @rule("chunk", "tensor_split")
-def _chunk(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 2, "dim", 0), len(x.shape))
-    return _split(recorder, [x, -(-x.shape[axis] // int(take(args, named, 1, "chunks"))), axis], {})
+def _chunk(recorder: Recorder, x: Tensor, /, chunks: Value, dim: Value = 0) -> Value:
+    (axis,) = axes(dim, len(x.shape))
+    return _parts(recorder, x, axis, -(-x.shape[axis] // int(chunks)))
 
 
 @rule("unbind")
-def _unbind(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 1, "dim", 0), len(x.shape))
+def _unbind(recorder: Recorder, x: Tensor, /, dim: Value = 0) -> Value:
+    (axis,) = axes(dim, len(x.shape))
     return tuple(_dropped(recorder, x, axis) for _ in range(min(x.shape[axis], 2000)))
 
 
@@ -236,30 +227,27 @@ def _dropped(recorder: Recorder, x: Tensor, axis: int) -> Tensor:
 
 
 @rule("narrow")
-def _narrow(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    (axis,) = axes(take(args, named, 1, "dim"), len(tensor(args[0]).shape))
-    return _part(recorder, tensor(args[0]), axis, int(take(args, named, 3, "length")))
+def _narrow(recorder: Recorder, x: Tensor, /, dim: Value, start: Value = None, length: Value = None) -> Value:
+    (axis,) = axes(dim, len(x.shape))
+    return _part(recorder, x, axis, int(length))
 
 
 @rule("select")
-def _select(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    return _dropped(recorder, tensor(args[0]), axes(take(args, named, 1, "dim"), len(tensor(args[0]).shape))[0])
+def _select(recorder: Recorder, x: Tensor, /, dim: Value = None) -> Value:
+    return _dropped(recorder, x, axes(dim, len(x.shape))[0])
 
 
 @rule("unfold_windows")
-def _windows(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    (axis,) = axes(take(args, named, 1, "dimension"), len(x.shape))
-    size, step = int(take(args, named, 2, "size")), int(take(args, named, 3, "step"))
-    count = (x.shape[axis] - size) // step + 1
+def _windows(recorder: Recorder, x: Tensor, /, dimension: Value, size: Value, step: Value) -> Value:
+    (axis,) = axes(dimension, len(x.shape))
+    count = (x.shape[axis] - int(size)) // int(step) + 1
     recorder.views += 1
-    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], int(size))
     return replace(x, shape=as_shape(shape), stored=x.elements, contiguous=False, parameter=False)
 
 
 @rule("diag", "diagonal", "diag_embed")
-def _diag(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _diag(recorder: Recorder, x: Tensor, /) -> Value:
     if len(x.shape) == 1:
         return moved(recorder, "diag", [x], (x.shape[0], x.shape[0]))
     return viewed(recorder, x, (*x.shape[2:], min(x.shape[:2])), contiguous=False)
@@ -267,58 +255,52 @@ def _diag(recorder: Recorder, args: list[Value], named: Named) -> Value:
 
 @rule("tril", "triu", "roll", "flip", "fliplr", "flipud", "rot90", "fftshift", "ifftshift", "scatter", "scatter_add",
       "index_fill", "index_add", "index_copy", "masked_scatter", "scatter_reduce", "channel_shuffle")  # fmt: skip
-def _move(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    return moved(recorder, "copy", [tensor(args[0])], tensor(args[0]).shape)
+def _move(recorder: Recorder, x: Tensor, /) -> Value:
+    return moved(recorder, "copy", [x], x.shape)
 
 
 @rule("pad")
-def _pad(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    widths = [int(width) for width in take(args, named, 1, "pad")]
-    shape = list(x.shape)
+def _pad(recorder: Recorder, x: Tensor, /, pad: Value) -> Value:
+    widths, shape = [int(width) for width in pad], list(x.shape)
     for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
         shape[-1 - axis] += before + after
     return moved(recorder, "pad", [x], as_shape(shape))
 
 
 @rule("pixel_shuffle", "pixel_unshuffle")
-def _pixel_shuffle(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, by = tensor(args[0]), int(take(args, named, 1, "upscale_factor"))
+def _pixel_shuffle(recorder: Recorder, x: Tensor, /, upscale_factor: Value) -> Value:
+    by = int(upscale_factor)
     *outer, channels, height, width = x.shape
     return moved(recorder, "pixel_shuffle", [x], (*outer, channels // by**2, height * by, width * by))
 
 
 @rule("view_as_complex", "view_as_real")
-def _complex(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
+def _complex(recorder: Recorder, x: Tensor, /) -> Value:
     if x.dtype.startswith("complex"):
         return replace(viewed(recorder, x, (*x.shape, 2)), dtype="fp32")
     return replace(viewed(recorder, x, x.shape[:-1]), dtype="complex64")
 
 
 @rule("gather", "take_along_dim", "index_select", "take")
-def _gather(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, index = tensor(args[0]), tensor(take(args, named, 2, "index", args[1] if len(args) > 1 else None))
-    shape = index.shape
-    if len(index.shape) == 1 and len(x.shape) > 1:
-        (axis,) = axes(take(args, named, 1, "dim", 0), len(x.shape))
-        shape = (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :])
-    return moved(recorder, "gather", [replace(x, stored=min(x.elements, math.prod(shape))), index], shape, x.dtype)
+def _gather(recorder: Recorder, x: Tensor, /, dim: Value = None, index: Value = None) -> Value:
+    chosen = tensor(dim if index is None else index)
+    shape = chosen.shape
+    if len(chosen.shape) == 1 and len(x.shape) > 1:
+        (axis,) = axes(0 if dim is None else dim, len(x.shape))
+        shape = (*x.shape[:axis], chosen.shape[0], *x.shape[axis + 1 :])
+    return moved(recorder, "gather", [replace(x, stored=min(x.elements, math.prod(shape))), chosen], shape, x.dtype)
 
 
 @rule("embedding")
-def _embedding(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    index, table = tensor(args[0]), tensor(take(args, named, 1, "weight"))
-    shape = (*index.shape, table.shape[-1])
-    return moved(
-        recorder, "embedding", [index, replace(table, stored=min(table.elements, math.prod(shape)))], shape, table.dtype
-    )
+def _embedding(recorder: Recorder, index: Tensor, /, weight: Tensor) -> Value:
+    shape = (*index.shape, weight.shape[-1])
+    read = replace(weight, stored=min(weight.elements, math.prod(shape)))
+    return moved(recorder, "embedding", [index, read], shape, weight.dtype)
 
 
 @rule("one_hot")
-def _one_hot(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    return moved(recorder, "one_hot", [x], (*x.shape, int(take(args, named, 1, "num_classes"))))
+def _one_hot(recorder: Recorder, x: Tensor, /, num_classes: Value) -> Value:
+    return moved(recorder, "one_hot", [x], (*x.shape, int(num_classes)))
 
 
 def index(recorder: Recorder, x: Tensor, key: Value) -> Tensor:

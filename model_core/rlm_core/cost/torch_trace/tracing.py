@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
-from . import calls
-from .interpreter import Interpreter, SourceException
-from .library import RULE_ERRORS
-from .recorder import Operation, Trace, TraceLimit
-from .values import UNKNOWN, Instance, LibraryName, SourceClass, SourceFunction, Tensor, Value, as_shape, tensors_in
+from ..domain.syntax import parse_whole
+from .calls import call_function, class_attribute, instantiate, weights_of
+from .context import FAILURES, TraceContext, attempted, call, execute, new_context
+from .recorder import Operation, Trace
+from .values import (
+    UNKNOWN,
+    Instance,
+    LibraryName,
+    Named,
+    SourceClass,
+    SourceFunction,
+    Tensor,
+    Value,
+    as_shape,
+    tensors_in,
+)
 
 MAX_TEXT = 400_000
 RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})
@@ -24,7 +34,6 @@ _SCALARS = re.compile(
     r"|_(size|dim|shape|features|channels|p|groups|heads)$|^(num|kernel|stride|pad|normalized|output)_?|^dims?\d*$"
 )
 _SIZES = re.compile(r"size$|shape$|dims?$|padding|stride|kernel")
-_FAILURES = (*RULE_ERRORS, TraceLimit, SourceException, RecursionError, MemoryError)
 
 
 def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
@@ -39,21 +48,12 @@ def trace(text: str, overrides: Mapping[str, str] | None = None) -> Trace:
         The trace; an empty one when the text has nothing to trace. Never raises.
     """
     given = {} if overrides is None else overrides
-    if len(text) > MAX_TEXT:
+    tree = parse_whole(text, MAX_TEXT)
+    if not isinstance(tree, ast.Module):
         return Trace()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Trace()
-    constants = {
-        name: parsed(value) for name, value in given.items() if name not in RESERVED and not _ARGUMENT.match(name)
-    }
-    runner = Interpreter(constants)
-    try:
-        return _trace(runner, tree, given)
-    except _FAILURES:
+        return _trace(tree, given)
+    except FAILURES:
         return Trace()
 
 
@@ -69,58 +69,51 @@ def parsed(value: str) -> Value:
     return {"true": True, "false": False, "none": None}.get(value.lower(), value)
 
 
-def _trace(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> Trace:
+def _trace(tree: ast.Module, given: Mapping[str, str]) -> Trace:
+    is_constant = {name: name not in RESERVED and not _ARGUMENT.match(name) for name in given}
+    context = new_context({name: parsed(value) for name, value in given.items() if is_constant[name]})
     for statement in tree.body:
         if not _is_test(statement):
-            try:
-                runner.run([statement], runner.top)
-            except SourceException:
-                continue
-    entry = _entry(runner, tree, given)
+            attempted(execute, context, [statement])
+    entry = _entry(context, tree, given)
     if entry is None:
         return Trace()
     if isinstance(entry, SourceFunction):
-        inputs = _arguments(runner, entry, given, skip=0)
-        return _forward(runner, entry, inputs, {}, 0)
-    initial, named = _split_named(_call_top(runner, "get_init_inputs"))
-    constructor = calls.class_attribute(entry, "__init__")
+        return _forward(context, entry, _arguments(entry, given, skip=0), {}, 0)
+    initial, named = _split_named(_call_top(context, "get_init_inputs"))
+    constructor = class_attribute(entry, "__init__")
     if isinstance(constructor, SourceFunction):
         known = [item.arg for item in constructor.node.args.args]
-        named |= {name: value for name, value in runner.overrides.items() if name in known[1 + len(initial) :]}
-    module = calls.instantiate(runner, entry, initial, named)
-    inputs, keywords = _split_named(_call_top(runner, "get_inputs"))
+        named |= {name: value for name, value in context.overrides.items() if name in known[1 + len(initial) :]}
+    module = instantiate(context, entry, initial, named)
+    inputs, keywords = _split_named(_call_top(context, "get_inputs"))
     inputs = _reshaped(inputs, given)
     if not inputs and not keywords:
-        forward = calls.class_attribute(entry, "forward")
-        inputs = _arguments(runner, forward, given, skip=1) if isinstance(forward, SourceFunction) else []
-    return _forward(runner, module, inputs, keywords, sum(weight.elements for weight in calls.weights_of(module)))
+        forward = class_attribute(entry, "forward")
+        inputs = _arguments(forward, given, skip=1) if isinstance(forward, SourceFunction) else []
+    return _forward(context, module, inputs, keywords, sum(weight.elements for weight in weights_of(module)))
 
 
 def _forward(
-    runner: Interpreter,
-    target: Instance | SourceFunction,
-    inputs: list[Value],
-    named: dict[str, Value],
-    parameters: int,
+    context: TraceContext, target: Instance | SourceFunction, inputs: list[Value], named: Named, parameters: int
 ) -> Trace:
-    recorder = runner.recorder
+    recorder = context.recorder
     recorder.unknown = recorder.views = 0
     start = len(recorder.operations)
     complete, output = True, UNKNOWN
     try:
+        # A function that fails ends the trace; a module that fails gives a tensor like its input.
         if isinstance(target, SourceFunction):
-            output = calls.call_function(runner, target, inputs, named)
+            output = call_function(context, target, inputs, named)
         else:
-            output = calls.call(runner, target, inputs, named)
-    except _FAILURES:
+            output = call(context, target, inputs, named)
+    except FAILURES:
         complete = False
     given = tensors_in([*inputs, *named.values()])
     return Trace(
         tuple(_rebased(operation, start) for operation in recorder.operations[start:]), recorder.unknown,
-        recorder.views,
-        parameters, sum(x.elements for x in given), tuple(x.shape for x in given),
-        tuple(x.shape for x in tensors_in(output)),
-        complete,
+        recorder.views, parameters, sum(x.elements for x in given), tuple(x.shape for x in given),
+        tuple(x.shape for x in tensors_in(output)), complete,
     )  # fmt: skip
 
 
@@ -137,20 +130,18 @@ def _is_test(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id.startswith("test")
 
 
-def _call_top(runner: Interpreter, name: str) -> Value:
-    function = runner.top.names.get(name)
+def _call_top(context: TraceContext, name: str) -> Value:
+    """The result of a function of the top level; UNKNOWN where there is none."""
+    function = context.top.names.get(name)
     if not isinstance(function, SourceFunction):
-        return []
+        return UNKNOWN
     spec = function.node.args
     parameters = [item.arg for item in (*spec.args, *spec.kwonlyargs)]
-    named = {key: value for key, value in runner.overrides.items() if key in parameters}
-    try:
-        return calls.call_function(runner, function, [], named)
-    except (*RULE_ERRORS, SourceException):
-        return []
+    named = {key: value for key, value in context.overrides.items() if key in parameters}
+    return attempted(call_function, context, function, [], named)
 
 
-def _split_named(value: Value) -> tuple[list[Value], dict[str, Value]]:
+def _split_named(value: Value) -> tuple[list[Value], Named]:
     """Inputs given as a list, or as ``[args, kwargs]``, or as a dict."""
     if isinstance(value, dict):
         return [], {str(key): item for key, item in value.items()}
@@ -161,9 +152,9 @@ def _split_named(value: Value) -> tuple[list[Value], dict[str, Value]]:
     return list(value), {}
 
 
-def _entry(runner: Interpreter, tree: ast.Module, given: Mapping[str, str]) -> SourceClass | SourceFunction | None:
+def _entry(context: TraceContext, tree: ast.Module, given: Mapping[str, str]) -> SourceClass | SourceFunction | None:
     """The module or function to trace: ``Model``, else the last module class, else the first function that fits."""
-    names = runner.top.names
+    names = context.top.names
     functions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
     tested = {
         node.func.id
@@ -192,7 +183,7 @@ def _is_module(kind: SourceClass) -> bool:
     return any(base.name == "Module" or base.path.startswith("torch.nn.") for base in bases)
 
 
-def _arguments(runner: Interpreter, function: SourceFunction, given: Mapping[str, str], *, skip: int) -> list[Value]:
+def _arguments(function: SourceFunction, given: Mapping[str, str], *, skip: int) -> list[Value]:
     """Inputs of a function from the workload, by position or by name; later ones keep their defaults."""
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args][skip:]
@@ -202,12 +193,8 @@ def _arguments(runner: Interpreter, function: SourceFunction, given: Mapping[str
         item = known[index] if index < len(known) else None
         name = "" if item is None else item.arg
         text = given.get(f"arg{index}", given.get(name))
-        if text is not None:
-            values.append(_input(text, item, given.get("dtype", "fp32")))
-        elif name in function.defaults:
-            values.append(function.defaults[name])
-        else:
-            values.append(UNKNOWN)
+        default = function.defaults.get(name, UNKNOWN)
+        values.append(default if text is None else _input(text, item, given.get("dtype", "fp32")))
     return values
 
 

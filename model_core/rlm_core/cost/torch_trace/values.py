@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 Value = Any  # a plain Python value or one of the classes below
+Named = dict[str, Value]  # keyword arguments
 Shape = tuple[int, ...]
 
 WIDTH = {
@@ -83,23 +84,12 @@ class LibraryName:
         return self.path.rpartition(".")[2]
 
 
+@dataclass(slots=True, eq=False)
 class NameScope:
     """Names of one block, and the block around it."""
 
-    __slots__ = ("names", "parent")
-
-    def __init__(self, parent: NameScope | None = None, names: dict[str, Value] | None = None) -> None:
-        self.parent = parent
-        self.names: dict[str, Value] = {} if names is None else names
-
-    def find(self, name: str) -> Value:
-        """The value of a name here or in a block around; raises KeyError."""
-        scope: NameScope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
-            scope = scope.parent
-        raise KeyError(name)
+    parent: NameScope | None = None
+    names: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,6 +164,15 @@ class BoundMethod:
 
     target: Value
     method: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialCall:
+    """``functools.partial``: a value to call, with its first arguments."""
+
+    target: Value
+    args: list[Value]
+    named: Named
 
 
 @dataclass(frozen=True, slots=True, eq=False)

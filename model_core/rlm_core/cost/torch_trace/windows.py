@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from .functions import FUNCTIONS, Rule, pointwise, rule, take, tensor
+from .functions import pointwise, rule, rules, take
 from .recorder import Recorder
 from .shaping import moved, viewed
-from .values import Shape, Tensor, Value
-
-Named = dict[str, Value]
+from .values import Named, Shape, Tensor, Value
 
 
 def spread(value: Value, rank: int) -> tuple[int, ...]:
@@ -58,91 +56,77 @@ def convolve(recorder: Recorder, x: Tensor, weight: Tensor, bias: Value, options
         macs = math.prod(outer) * math.prod(spatial) * weight.elements
     name = f"conv{'_transpose' if transposed else ''}{rank}d{'_grouped' if groups > 1 else ''}"
     y = recorder.add(name, "conv", [x, weight], (*outer, out, *spatial), macs=macs)
-    return (
-        pointwise(recorder, "bias", [y, viewed(recorder, bias, (out, *(1,) * rank))]) if isinstance(bias, Tensor) else y
-    )
+    if not isinstance(bias, Tensor):
+        return y
+    return pointwise(recorder, "bias", [y, viewed(recorder, bias, (out, *(1,) * rank))])
 
 
-@rule("conv1d", "conv2d", "conv3d")
-def _conv(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    options = dict(zip(("stride", "padding", "dilation", "groups"), args[3:], strict=False)) | named
-    weight, bias = tensor(take(args, named, 1, "weight")), take(args, named, 2, "bias")
-    return convolve(recorder, tensor(take(args, named, 0, "input")), weight, bias, options, transposed=False)
+_CONVOLUTION = ("stride", "padding", "dilation", "groups")
+_TRANSPOSED = ("stride", "padding", "output_padding", "groups", "dilation")
 
 
-@rule("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
-def _conv_transpose(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    options = dict(zip(("stride", "padding", "output_padding", "groups", "dilation"), args[3:], strict=False)) | named
-    weight, bias = tensor(take(args, named, 1, "weight")), take(args, named, 2, "bias")
-    return convolve(recorder, tensor(take(args, named, 0, "input")), weight, bias, options, transposed=True)
+@rules(
+    {f"conv{rank}d": _CONVOLUTION for rank in (1, 2, 3)} | {f"conv_transpose{rank}d": _TRANSPOSED for rank in (1, 2, 3)}
+)
+def _convolution(
+    name: str, options: tuple[str, ...], recorder: Recorder, /, input: Tensor, weight: Tensor, bias: Value = None,
+    *rest: Value, **named: Value
+) -> Value:  # fmt: skip
+    given = dict(zip(options, rest, strict=False)) | named
+    return convolve(recorder, input, weight, bias, given, transposed=options is _TRANSPOSED)
 
 
-def _pool(rank: int, *, largest: bool) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: Named) -> Value:
-        x = tensor(take(args, named, 0, "input"))
-        kernel = spread(take(args, named, 1, "kernel_size"), rank)
-        stride = take(args, named, 2, "stride") or kernel
-        dilation = take(args, named, 4, "dilation", 1) if largest else 1
-        up = bool(take(args, named, 5 if largest else 4, "ceil_mode", False))
-        spatial = _window(x.shape[-rank:], kernel, stride, take(args, named, 3, "padding", 0), dilation, up=up)
-        shape = (*x.shape[:-rank], *spatial)
-        y = recorder.add(f"pool{rank}d", "pooling", [x], shape, flops=float(math.prod(shape) * math.prod(kernel)))
-        indices = largest and (named.get("return_indices") or take(args, named, 6, "return_indices"))
-        return (y, Tensor(y.shape, "int64", y.source)) if indices else y
-
-    return apply
-
-
-def _adaptive(rank: int) -> Rule:
-    def apply(recorder: Recorder, args: list[Value], named: Named) -> Value:
-        x, wanted = tensor(args[0]), take(args, named, 1, "output_size")
-        wanted = wanted if isinstance(wanted, (list, tuple)) else (wanted,) * rank
-        spatial = [old if new is None else int(new) for old, new in zip(x.shape[-rank:], wanted, strict=True)]
-        kind = "reduction" if math.prod(spatial) == 1 else "pooling"
-        return recorder.add(f"adaptive_pool{rank}d", kind, [x], (*x.shape[:-rank], *spatial), flops=float(x.elements))
-
-    return apply
+@rules(
+    {f"max_pool{rank}d": (rank, True) for rank in (1, 2, 3)}
+    | {f"{name}_pool{rank}d": (rank, False) for name in ("avg", "lp") for rank in (1, 2, 3)}
+)
+def _pool(
+    name: str, entry: tuple[int, bool], recorder: Recorder, /, input: Tensor, kernel_size: Value, stride: Value = None,
+    padding: Value = 0, *rest: Value, **named: Value
+) -> Value:  # fmt: skip
+    rank, largest = entry
+    kernel = spread(kernel_size, rank)
+    dilation = take(rest, named, 0, "dilation", 1) if largest else 1
+    up = bool(take(rest, named, 1 if largest else 0, "ceil_mode", False))
+    spatial = _window(input.shape[-rank:], kernel, stride or kernel, padding, dilation, up=up)
+    shape = (*input.shape[:-rank], *spatial)
+    y = recorder.add(f"pool{rank}d", "pooling", [input], shape, flops=float(math.prod(shape) * math.prod(kernel)))
+    indices = largest and (named.get("return_indices") or take(rest, named, 2, "return_indices"))
+    return (y, Tensor(y.shape, "int64", y.source)) if indices else y
 
 
-for _rank in (1, 2, 3):
-    FUNCTIONS.update({f"max_pool{_rank}d": _pool(_rank, largest=True)})
-    FUNCTIONS.update({f"{name}_pool{_rank}d": _pool(_rank, largest=False) for name in ("avg", "lp")})
-    FUNCTIONS.update({f"adaptive_{name}_pool{_rank}d": _adaptive(_rank) for name in ("avg", "max")})
+@rules({f"adaptive_{name}_pool{rank}d": rank for name in ("avg", "max") for rank in (1, 2, 3)})
+def _adaptive(name: str, rank: int, recorder: Recorder, x: Tensor, /, output_size: Value = None) -> Value:
+    wanted = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * rank
+    spatial = [old if new is None else int(new) for old, new in zip(x.shape[-rank:], wanted, strict=True)]
+    kind = "reduction" if math.prod(spatial) == 1 else "pooling"
+    return recorder.add(f"adaptive_pool{rank}d", kind, [x], (*x.shape[:-rank], *spatial), flops=float(x.elements))
 
 
 @rule("fractional_max_pool2d")
-def _fractional(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, sizes, ratio = tensor(args[0]), named.get("output_size"), named.get("output_ratio", 0.5)
-    sizes = sizes or tuple(
-        int(size * by)
-        for size, by in zip(x.shape[-2:], (ratio,) * 2 if isinstance(ratio, float) else ratio, strict=True)
-    )
+def _fractional(recorder: Recorder, x: Tensor, /, *, output_size: Value = None, output_ratio: Value = 0.5) -> Value:
+    ratios = (output_ratio,) * 2 if isinstance(output_ratio, float) else output_ratio
+    sizes = output_size or tuple(int(size * by) for size, by in zip(x.shape[-2:], ratios, strict=True))
     return recorder.add("pool2d", "pooling", [x], (*x.shape[:-2], *spread(sizes, 2)))
 
 
 @rule("unfold")
-def _unfold(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x = tensor(args[0])
-    kernel = spread(take(args, named, 1, "kernel_size"), 2)
-    rest = (
-        take(args, named, index, name, default)
-        for index, name, default in ((4, "stride", 1), (3, "padding", 0), (2, "dilation", 1))
-    )
-    stride, padding, dilation = rest
+def _unfold(
+    recorder: Recorder, x: Tensor, /, kernel_size: Value, dilation: Value = 1, padding: Value = 0, stride: Value = 1
+) -> Value:
+    kernel = spread(kernel_size, 2)
     windows = math.prod(_window(x.shape[-2:], kernel, stride, padding, dilation))
     return moved(recorder, "unfold", [x], (*x.shape[:-3], x.shape[-3] * math.prod(kernel), windows))
 
 
 @rule("interpolate", "upsample", "grid_sample")
-def _interpolate(recorder: Recorder, args: list[Value], named: Named) -> Value:
-    x, size, scale = tensor(args[0]), take(args, named, 1, "size"), take(args, named, 2, "scale_factor")
+def _interpolate(recorder: Recorder, x: Tensor, /, size: Value = None, scale_factor: Value = None) -> Value:
     if isinstance(size, Tensor):  # grid_sample's grid
         return recorder.add("grid_sample", "gather", [x, size], (*x.shape[:2], *size.shape[1:-1]), dtype=x.dtype)
     rank = len(x.shape) - 2
-    factors = scale if isinstance(scale, (list, tuple)) else (scale,) * rank
-    sizes = (
-        spread(size, rank)
-        if size is not None
-        else [int(old * by) for old, by in zip(x.shape[2:], factors, strict=True)]
-    )
+    if size is not None:
+        sizes: Shape = spread(size, rank)
+    else:
+        factors = scale_factor if isinstance(scale_factor, (list, tuple)) else (scale_factor,) * rank
+        sizes = tuple(int(old * by) for old, by in zip(x.shape[2:], factors, strict=True))
     return recorder.add("interpolate", "pooling", [x], (*x.shape[:2], *sizes))
