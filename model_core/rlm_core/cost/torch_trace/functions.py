@@ -104,6 +104,17 @@ def axes(value: Value, rank: int) -> tuple[int, ...]:
     return positions or tuple(range(rank))
 
 
+def axis_of(dim: Value, x: Tensor) -> int:
+    """A ``dim`` argument that names one dimension, from the front."""
+    (axis,) = axes(dim, len(x.shape))
+    return axis
+
+
+def with_sizes(x: Tensor, axis: int, *sizes: int) -> Shape:
+    """The shape with other sizes in place of a dimension's."""
+    return (*x.shape[:axis], *sizes, *x.shape[axis + 1 :])
+
+
 def broadcast(shapes: Sequence[Shape]) -> Shape:
     """The shape that shapes broadcast to; raises ValueError."""
     rank = max((len(shape) for shape in shapes), default=0)
@@ -179,8 +190,8 @@ def _binary(name: str, dtype: str | None, recorder: Recorder, /, *args: Value, *
 
 @rule("glu")
 def _glu(recorder: Recorder, x: Tensor, /, dim: Value = -1) -> Value:
-    (axis,) = axes(dim, len(x.shape))
-    shape = (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :])
+    axis = axis_of(dim, x)
+    shape = with_sizes(x, axis, x.shape[axis] // 2)
     return recorder.add("glu", "elementwise", [x], shape, flops=8.0 * math.prod(shape))
 
 
@@ -290,8 +301,7 @@ def _scan(recorder: Recorder, x: Tensor, /) -> Value:
 
 @rule("topk")
 def _topk(recorder: Recorder, x: Tensor, /, k: Value, dim: Value = -1) -> Value:
-    (axis,) = axes(dim, len(x.shape))
-    shape = (*x.shape[:axis], int(k), *x.shape[axis + 1 :])
+    shape = with_sizes(x, axis_of(dim, x), int(k))
     values = recorder.add("topk", "scan", [x], shape, flops=float(x.elements), passes=2.0, kernels=2)
     return values, Tensor(values.shape, "int64", values.source)
 

@@ -87,19 +87,9 @@ class Recorder:
             raise TraceLimit
 
     def add(
-        self,
-        name: str,
-        kind: str,
-        inputs: Sequence[Tensor],
-        shape: Sequence[int],
-        *,
-        dtype: str | None = None,
-        macs: float = 0.0,
-        flops: float = 0.0,
-        passes: float = 1.0,
-        weights: float = 0.0,
-        kernels: int = 1,
-    ) -> Tensor:
+        self, name: str, kind: str, inputs: Sequence[Tensor], shape: Sequence[int], *, dtype: str | None = None,
+        macs: float = 0.0, flops: float = 0.0, passes: float = 1.0, weights: float = 0.0, kernels: int = 1,
+    ) -> Tensor:  # fmt: skip
         """Record an operation and return its output; ``passes`` is how often the inputs are read.
 
         Raises:
@@ -125,7 +115,7 @@ class Recorder:
                 float(weights),
                 kernels,
                 reads,
-            )
+            )  # fmt: skip
         )
         return output
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .functions import axes, broadcast, rule, tensor
+from .functions import axes, axis_of, broadcast, rule, tensor, with_sizes
 from .recorder import Recorder
 from .values import Shape, Tensor, Value, as_shape, tensors_in
 
@@ -59,15 +59,14 @@ def _view_as(recorder: Recorder, x: Tensor, other: Tensor, /) -> Value:
 
 @rule("flatten", "ravel")
 def _flatten(recorder: Recorder, x: Tensor, /, start_dim: Value = 0, end_dim: Value = -1) -> Value:
-    (start,), (end,) = axes(start_dim, len(x.shape)), axes(end_dim, len(x.shape))
+    start, end = axis_of(start_dim, x), axis_of(end_dim, x)
     return reshape(recorder, x, (*x.shape[:start], math.prod(x.shape[start : end + 1]), *x.shape[end + 1 :]))
 
 
 @rule("unflatten")
 def _unflatten(recorder: Recorder, x: Tensor, /, dim: Value, sizes: Value) -> Value:
-    (axis,) = axes(dim, len(x.shape))
-    inner = completed([int(size) for size in sizes], x.shape[axis])
-    return reshape(recorder, x, (*x.shape[:axis], *inner, *x.shape[axis + 1 :]))
+    axis = axis_of(dim, x)
+    return reshape(recorder, x, with_sizes(x, axis, *completed([int(size) for size in sizes], x.shape[axis])))
 
 
 @rule("squeeze")
@@ -85,7 +84,7 @@ def _unsqueeze(recorder: Recorder, x: Tensor, /, dim: Value) -> Value:
 @rule("transpose", "swapaxes", "swapdims")
 def _transpose(recorder: Recorder, x: Tensor, /, dim0: Value, dim1: Value) -> Value:
     order = list(range(len(x.shape)))
-    (a,), (b,) = axes(dim0, len(order)), axes(dim1, len(order))
+    a, b = axis_of(dim0, x), axis_of(dim1, x)
     order[a], order[b] = b, a
     return _permuted(recorder, x, order)
 
@@ -162,16 +161,15 @@ def _repeat(recorder: Recorder, x: Tensor, /, *sizes: Value, dims: Value = None,
 def _repeat_interleave(recorder: Recorder, x: Tensor, /, repeats: Value, dim: Value = None) -> Value:
     if dim is None:
         return moved(recorder, "repeat", [x], [x.elements * int(repeats)])
-    (axis,) = axes(dim, len(x.shape))
-    return moved(recorder, "repeat", [x], (*x.shape[:axis], x.shape[axis] * int(repeats), *x.shape[axis + 1 :]))
+    axis = axis_of(dim, x)
+    return moved(recorder, "repeat", [x], with_sizes(x, axis, x.shape[axis] * int(repeats)))
 
 
 @rule("cat", "concat", "concatenate")
 def _cat(recorder: Recorder, tensors: Value, dim: Value = None, *, axis: Value = 0) -> Value:
     inputs = [x for x in tensors_in(tensors) if x.shape != (0,)]
-    (axis,) = axes(axis if dim is None else dim, len(inputs[0].shape))
-    first = inputs[0].shape
-    return moved(recorder, "cat", inputs, (*first[:axis], sum(x.shape[axis] for x in inputs), *first[axis + 1 :]))
+    joined = axis_of(axis if dim is None else dim, inputs[0])
+    return moved(recorder, "cat", inputs, with_sizes(inputs[0], joined, sum(x.shape[joined] for x in inputs)))
 
 
 @rule("hstack", "vstack", "dstack", "column_stack")
@@ -191,9 +189,8 @@ def _stack(recorder: Recorder, tensors: Value, dim: Value = 0) -> Value:
 def _split(
     recorder: Recorder, x: Tensor, /, split_size_or_sections: Value = None, dim: Value = 0, *, split_size: Value = None
 ) -> Value:
-    (axis,) = axes(dim, len(x.shape))
     by = split_size if split_size_or_sections is None else split_size_or_sections
-    return _parts(recorder, x, axis, by)
+    return _parts(recorder, x, axis_of(dim, x), by)
 
 
 def _parts(recorder: Recorder, x: Tensor, axis: int, by: Value) -> Value:
@@ -206,44 +203,44 @@ def _parts(recorder: Recorder, x: Tensor, axis: int, by: Value) -> Value:
 
 @rule("chunk", "tensor_split")
 def _chunk(recorder: Recorder, x: Tensor, /, chunks: Value, dim: Value = 0) -> Value:
-    (axis,) = axes(dim, len(x.shape))
+    axis = axis_of(dim, x)
     return _parts(recorder, x, axis, -(-x.shape[axis] // int(chunks)))
 
 
 @rule("unbind")
 def _unbind(recorder: Recorder, x: Tensor, /, dim: Value = 0) -> Value:
-    (axis,) = axes(dim, len(x.shape))
-    return tuple(_dropped(recorder, x, axis) for _ in range(min(x.shape[axis], 2000)))
+    axis = axis_of(dim, x)
+    return tuple(_part(recorder, x, axis) for _ in range(min(x.shape[axis], 2000)))
 
 
-def _part(recorder: Recorder, x: Tensor, axis: int, size: int) -> Tensor:
+def _part(recorder: Recorder, x: Tensor, axis: int, *size: int) -> Tensor:
+    """A part of a dimension, or without a size what one index of it has."""
     outer = math.prod(x.shape[:axis]) == 1
-    return viewed(recorder, x, (*x.shape[:axis], size, *x.shape[axis + 1 :]), contiguous=x.contiguous and outer)
-
-
-def _dropped(recorder: Recorder, x: Tensor, axis: int) -> Tensor:
-    outer = math.prod(x.shape[:axis]) == 1
-    return viewed(recorder, x, x.shape[:axis] + x.shape[axis + 1 :], contiguous=x.contiguous and outer)
+    return viewed(recorder, x, with_sizes(x, axis, *size), contiguous=x.contiguous and outer)
 
 
 @rule("narrow")
 def _narrow(recorder: Recorder, x: Tensor, /, dim: Value, start: Value = None, length: Value = None) -> Value:
-    (axis,) = axes(dim, len(x.shape))
-    return _part(recorder, x, axis, int(length))
+    return _part(recorder, x, axis_of(dim, x), int(length))
 
 
 @rule("select")
 def _select(recorder: Recorder, x: Tensor, /, dim: Value = None) -> Value:
-    return _dropped(recorder, x, axes(dim, len(x.shape))[0])
+    return _part(recorder, x, axes(dim, len(x.shape))[0])
 
 
 @rule("unfold_windows")
 def _windows(recorder: Recorder, x: Tensor, /, dimension: Value, size: Value, step: Value) -> Value:
-    (axis,) = axes(dimension, len(x.shape))
+    axis = axis_of(dimension, x)
     count = (x.shape[axis] - int(size)) // int(step) + 1
     recorder.views += 1
-    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], int(size))
-    return replace(x, shape=as_shape(shape), stored=x.elements, contiguous=False, parameter=False)
+    return replace(
+        x,
+        shape=as_shape((*with_sizes(x, axis, count), int(size))),
+        stored=x.elements,
+        contiguous=False,
+        parameter=False,
+    )
 
 
 @rule("diag", "diagonal", "diag_embed")
@@ -284,10 +281,8 @@ def _complex(recorder: Recorder, x: Tensor, /) -> Value:
 @rule("gather", "take_along_dim", "index_select", "take")
 def _gather(recorder: Recorder, x: Tensor, /, dim: Value = None, index: Value = None) -> Value:
     chosen = tensor(dim if index is None else index)
-    shape = chosen.shape
-    if len(chosen.shape) == 1 and len(x.shape) > 1:
-        (axis,) = axes(0 if dim is None else dim, len(x.shape))
-        shape = (*x.shape[:axis], chosen.shape[0], *x.shape[axis + 1 :])
+    is_row = len(chosen.shape) == 1 and len(x.shape) > 1
+    shape = with_sizes(x, axis_of(0 if dim is None else dim, x), chosen.shape[0]) if is_row else chosen.shape
     return moved(recorder, "gather", [replace(x, stored=min(x.elements, math.prod(shape))), chosen], shape, x.dtype)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..domain.names import imported_names
+from ..domain.syntax import data_fields
 from .arithmetic import truth
 from .bindings import bind_target, iterated, new_function
 from .context import STATEMENTS, Signal, SourceException, TraceContext, evaluate, execute
@@ -112,9 +113,7 @@ def _follow_class(context: TraceContext, node: ast.ClassDef) -> Signal:
         else:
             execute(body, [item])
     kind.members.update({name: value for name, value in body.scope.names.items() if name not in kind.members})
-    if any("dataclass" in ast.unparse(mark) for mark in node.decorator_list):
-        hinted = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
-        kind.fields = tuple(target.id for target in hinted if isinstance(target, ast.Name))
+    kind.fields = tuple(data_fields(node) or ())
     context.scope.names[node.name] = kind
     return None
 
