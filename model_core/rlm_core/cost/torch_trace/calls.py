@@ -29,7 +29,6 @@ from .values import (
     TorchLayer,
     UnknownValue,
     Value,
-    tensors_in,
 )
 
 _PLAIN_METHODS: dict[type, frozenset[str]] = {
@@ -116,8 +115,6 @@ def class_attribute(kind: SourceClass, name: str) -> Value:
 
 
 def _call_layer(context: TraceContext, layer: TorchLayer, args: list[Value], named: Named) -> Value:
-    if layer.name == "Pretrained":
-        return layers.call_pretrained(context.recorder, layer, (tensors_in(args) or tensors_in(named))[0])
     return layers.call(context.recorder, layer, args, named)
 
 

@@ -10,12 +10,12 @@ from ..domain.folding import MISSING, UNARY, LargeInteger
 from ..domain.names import lookup
 from ..domain.records import replace
 from .arithmetic import BUILTINS, binary, compare, items_of, truth
-from .bindings import bind_target, iterated, new_function
 from .calls import attribute_of, initialise_base
 from .context import EXPRESSIONS, TraceContext, call, evaluate
 from .functions import FUNCTIONS
 from .products import matmul
 from .shaping import index
+from .statements import bind_target, iterated, new_function
 from .values import (
     UNKNOWN,
     BoundMethod,

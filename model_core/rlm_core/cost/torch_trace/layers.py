@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .functions import FUNCTIONS, pointwise, tensor
-from .products import attention, linear, matmul, plain_attention, recurrent
+from .products import attention, matmul, plain_attention, recurrent
 from .recorder import Recorder
 from .shaping import viewed
-from .values import UNKNOWN, Named, Shape, Tensor, TorchLayer, Value, dtype_of
+from .values import UNKNOWN, Named, Shape, Tensor, TorchLayer, Value, dtype_of, tensors_in
 from .windows import convolve, spread
 
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
@@ -149,13 +149,13 @@ def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named)
     name, options, weights = layer.name, layer.options, layer.weights
     if name in ("Identity", "Sequential", "Module"):
         return args[0] if args else UNKNOWN
+    if name == "Pretrained":
+        return _call_pretrained(recorder, layer, args, named)
     if name in _SPECIAL:
         return _SPECIAL[name](recorder, layer, args, named)
     if name.startswith("Conv") and name in SIGNATURES:
         x = tensor(args[0])
         return convolve(recorder, x, weights["weight"], weights.get("bias"), options, transposed="Transpose" in name)
-    if name.startswith(("BatchNorm", "SyncBatch", "Instance")):
-        return FUNCTIONS["batch_norm"](recorder, [args[0], *weights.values()], {})
     if name[:-2].endswith("Pad"):
         width = options["padding"]
         return FUNCTIONS["pad"](recorder, [args[0], spread(width, 2 * int(name[-2]))], {})
@@ -167,12 +167,10 @@ def call(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named)
     return FUNCTIONS[_PLAIN[name]](recorder, args, passed)
 
 
-def _linear(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
-    return linear(recorder, tensor(args[0]), layer.weights["weight"], layer.weights.get("bias"))
-
-
-def _by_weights(function: str) -> Callable[..., Value]:
-    return lambda recorder, layer, args, named: FUNCTIONS[function](recorder, [*args, *layer.weights.values()], {})
+def _by_weights(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
+    function = _WEIGHTED[layer.name]
+    inputs = args[:1] if function in ("linear", "batch_norm") else args
+    return FUNCTIONS[function](recorder, [*inputs, *layer.weights.values()], {})
 
 
 def _recurrent(recorder: Recorder, layer: TorchLayer, args: list[Value], named: Named) -> Value:
@@ -263,11 +261,15 @@ def _transformer(recorder: Recorder, layer: TorchLayer, args: list[Value], named
     return y.view(x.shape)
 
 
+# Layers that are one function of their input and weights.
+_WEIGHTED = {
+    "Linear": "linear", "Bilinear": "bilinear", "Embedding": "embedding", "LayerNorm": "layer_norm",
+    "RMSNorm": "rms_norm", "GroupNorm": "group_norm", "SyncBatchNorm": "batch_norm",
+    **{f"{kind}Norm{rank}d": "batch_norm" for kind in ("Batch", "Instance") for rank in (1, 2, 3)},
+}  # fmt: skip
 _SPECIAL: dict[str, Callable[..., Value]] = {
-    "Linear": _linear, "Bilinear": _by_weights("bilinear"), "Embedding": _by_weights("embedding"),
-    "LayerNorm": _by_weights("layer_norm"), "RMSNorm": _by_weights("rms_norm"), "GroupNorm": _by_weights("group_norm"),
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent), **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell"), _cell),
-    "MultiheadAttention": _multihead,
+    **dict.fromkeys(_WEIGHTED, _by_weights), **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent),
+    **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell"), _cell), "MultiheadAttention": _multihead,
     **dict.fromkeys(
         ("TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer"), _transformer
     ),
@@ -333,10 +335,10 @@ def load_pretrained(name: str) -> TorchLayer:
     return TorchLayer("Pretrained", {"sizes": sizes}, weights)
 
 
-def call_pretrained(recorder: Recorder, model: TorchLayer, tokens: Tensor) -> Value:
+def _call_pretrained(recorder: Recorder, model: TorchLayer, args: list[Value], named: Named) -> Value:
     """Token numbers (batch, length) -> logits (batch, length, vocabulary)."""
     sizes: TransformerSizes = model.options["sizes"]
-    table = model.weights["embedding"]
+    table, tokens = model.weights["embedding"], (tensors_in(args) or tensors_in(named))[0]
     x = recorder.add("embedding", "gather", [tokens], (*tokens.shape, sizes.width), dtype=table.dtype)
     options = {"nhead": sizes.heads, "dim_feedforward": sizes.inner, "batch_first": True}
     for _ in range(sizes.layers):

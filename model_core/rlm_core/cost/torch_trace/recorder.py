@@ -102,21 +102,11 @@ class Recorder:
         output = Tensor(as_shape(shape), dtype, len(self.operations))
         reads = tuple((tensor.source, passes * float(tensor.bytes)) for tensor in inputs)
         read = sum(size for _, size in reads) + weights * WIDTH.get(dtype, 4)
-        self.operations.append(
-            Operation(
-                name,
-                kind,
-                output.shape,
-                dtype,
-                float(macs),
-                float(flops),
-                float(read),
-                float(output.bytes),
-                float(weights),
-                kernels,
-                reads,
-            )  # fmt: skip
-        )
+        operation = Operation(
+            name, kind, output.shape, dtype, float(macs), float(flops), float(read), float(output.bytes),
+            float(weights), kernels, reads,
+        )  # fmt: skip
+        self.operations.append(operation)
         return output
 
 
