@@ -3,36 +3,88 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 from tree_sitter import Node
 
-from rlm_core.cost.torch_trace.arithmetic import binary
+from rlm_core.cost.domain.syntax import dotted_name, parse_expression
+from rlm_core.cost.torch_trace.context import FAILURES, evaluate, new_context
+from rlm_core.cost.torch_trace.recorder import Recorder
+from rlm_core.cost.torch_trace.values import LibraryName
 from rlm_core.source.parsed import name_text
 
-_MAX_DEPTH = 40
 _MAX_ITEMS = 4096
-_OPERATORS: dict[str, type[ast.operator]] = {
-    "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
-    "<<": ast.LShift, ">>": ast.RShift,
-}  # fmt: skip
+_CALLED = frozenset({"range", "list", "tuple", "int", "dict"})
+# What an expression may consist of besides attributes, calls and comprehensions. A condition is not among it: the
+# evaluator follows one branch where the condition depends on what runs.
+_PARTS = (ast.Constant, ast.Name, ast.List, ast.Tuple, ast.Dict, ast.BinOp, ast.UnaryOp, ast.operator, ast.USub,
+          ast.expr_context)  # fmt: skip
 Names = Mapping[str, Any]
 
 
-def value_of(node: Node | None, names: Names, depth: int = 0) -> Any:
+def value_of(node: Node | None, names: Names) -> Any:
     """The value of an expression under known ``names``; a dotted name such as ``torch.float16`` is its text.
 
     Raises:
         ValueError: the value depends on what runs, or it is too large.
     """
-    read = _READERS.get(node.type) if node is not None else None
-    if node is None or read is None or depth > _MAX_DEPTH:
+    # In brackets, since the expression may go on in another line.
+    tree = parse_expression(f"({name_text(node)})") if node is not None else None
+    return _value(tree, names)
+
+
+def _value(tree: ast.expr | None, names: Names) -> Any:
+    """The value of an expression; of a dict, the entries that are known."""
+    if isinstance(tree, ast.Dict):
+        entries = {}
+        for key, value in zip(tree.keys, tree.values, strict=True):
+            with contextlib.suppress(ValueError, TypeError):
+                entries[_value(key, names)] = _value(value, names)
+        return entries
+    if tree is None or not _is_plain(tree):
         raise ValueError("not a plain value")
+    unknown = {part.id: LibraryName(part.id) for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    recorder = Recorder(most_iterations=_MAX_ITEMS)
     try:
-        return read(node, names, depth + 1)
-    except (TypeError, ArithmeticError, KeyError) as error:
-        raise ValueError("not a plain value") from error
+        value = evaluate(new_context({}, {**unknown, **names}, recorder), tree)
+    except FAILURES as error:
+        raise ValueError("too large") from error
+    if recorder.unknown:
+        raise ValueError("too long")
+    return _known(value)
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Return whether an expression's value depends on nothing but names."""
+    if isinstance(node, ast.Attribute):
+        return bool(dotted_name(node))
+    if isinstance(node, ast.Call):
+        is_known = isinstance(node.func, ast.Name) and node.func.id in _CALLED and not node.keywords
+        return is_known and all(map(_is_plain, node.args))
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        (first, *rest) = node.generators
+        is_loop = not rest and not first.ifs and isinstance(first.target, ast.Name)
+        return is_loop and _is_plain(first.iter) and _is_plain(node.elt)
+    return isinstance(node, _PARTS) and all(map(_is_plain, ast.iter_child_nodes(node)))
+
+
+def _known(value: Any) -> Any:
+    """A value in which all is known."""
+    if isinstance(value, LibraryName) and "." in value.path:
+        return value.path
+    if isinstance(value, dict):
+        return {_known(key): _known(entry) for key, entry in value.items()}
+    if isinstance(value, range) and len(value) > _MAX_ITEMS:
+        raise ValueError("too long")
+    if isinstance(value, (list, range)):
+        return [_known(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_known(item) for item in value)
+    if value is not None and not isinstance(value, (int, float, str)):
+        raise ValueError("depends on what runs")
+    return value
 
 
 def constants(root: Node) -> dict[str, Any]:
@@ -61,101 +113,3 @@ def arguments_of(call: Node) -> tuple[list[Node], dict[str, Node]]:
     }
     plain = [child for child in children if child.type not in ("keyword_argument", "comment")]
     return plain, named
-
-
-def _items(node: Node, names: Names, depth: int) -> list[Any]:
-    return [value_of(child, names, depth) for child in node.named_children if child.type != "comment"]
-
-
-def _integer(node: Node, names: Names, depth: int) -> int:
-    text = name_text(node)
-    if len(text) > 40:
-        raise ValueError("too long")
-    return int(text, 0)
-
-
-def _string(node: Node, names: Names, depth: int) -> str:
-    if any(child.type == "interpolation" for child in node.named_children):
-        raise ValueError("depends on what runs")
-    return "".join(name_text(child) for child in node.named_children if child.type == "string_content")
-
-
-def _dictionary(node: Node, names: Names, depth: int) -> dict[Any, Any]:
-    """The entries with known values."""
-    entries = {}
-    for pair in node.named_children:
-        if pair.type == "pair":
-            try:
-                key = value_of(pair.child_by_field_name("key"), names, depth)
-                entries[key] = value_of(pair.child_by_field_name("value"), names, depth)
-            except ValueError:
-                continue
-    return entries
-
-
-def _unary(node: Node, names: Names, depth: int) -> Any:
-    value = value_of(node.child_by_field_name("argument"), names, depth)
-    if name_text(node.child_by_field_name("operator")) != "-":
-        raise ValueError("not a plain value")
-    return -value
-
-
-def _binary(node: Node, names: Names, depth: int) -> Any:
-    left = value_of(node.child_by_field_name("left"), names, depth)
-    right = value_of(node.child_by_field_name("right"), names, depth)
-    return binary(_OPERATORS[name_text(node.child_by_field_name("operator"))], left, right)
-
-
-def _call(node: Node, names: Names, depth: int) -> Any:
-    function = name_text(node.child_by_field_name("function"))
-    plain, named = arguments_of(node)
-    if named or function not in ("range", "list", "tuple", "int", "dict"):
-        raise ValueError("not a plain value")
-    values = [value_of(argument, names, depth) for argument in plain]
-    if function == "range":
-        items = range(*values)
-        if len(items) > _MAX_ITEMS:
-            raise ValueError("too long")
-        return list(items)
-    convert: Callable[[Any], Any] = {"list": list, "tuple": tuple, "int": int, "dict": dict}[function]
-    return convert(values[0])
-
-
-def _comprehension(node: Node, names: Names, depth: int) -> list[Any]:
-    clauses = [child for child in node.named_children if child.type in ("for_in_clause", "if_clause")]
-    if len(clauses) != 1 or clauses[0].type != "for_in_clause":
-        raise ValueError("not a plain value")
-    target, iterable = clauses[0].child_by_field_name("left"), clauses[0].child_by_field_name("right")
-    body = node.child_by_field_name("body")
-    if target is None or target.type != "identifier":
-        raise ValueError("not a plain value")
-    values = value_of(iterable, names, depth)
-    if len(values) > _MAX_ITEMS:
-        raise ValueError("too long")
-    return [value_of(body, {**names, name_text(target): value}, depth) for value in values]
-
-
-def _only(node: Node, names: Names, depth: int) -> Any:
-    return value_of(next((child for child in node.named_children if child.type != "comment"), None), names, depth)
-
-
-_READERS: dict[str, Callable[[Node, Names, int], Any]] = {
-    "integer": _integer,
-    "float": lambda node, names, depth: float(name_text(node)),
-    "string": _string,
-    "true": lambda node, names, depth: True,
-    "false": lambda node, names, depth: False,
-    "none": lambda node, names, depth: None,
-    "identifier": lambda node, names, depth: names[name_text(node)],
-    "attribute": lambda node, names, depth: "".join(name_text(node).split()),
-    "list": _items,
-    "tuple": lambda node, names, depth: tuple(_items(node, names, depth)),
-    "expression_list": lambda node, names, depth: tuple(_items(node, names, depth)),
-    "dictionary": _dictionary,
-    "parenthesized_expression": _only,
-    "unary_operator": _unary,
-    "binary_operator": _binary,
-    "call": _call,
-    "list_comprehension": _comprehension,
-    "generator_expression": _comprehension,
-}

@@ -31,13 +31,13 @@ MAX_DEPTH = 40  # of calls
 # The exceptions of a rule for a call that it does not understand.
 RULE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 # The meaning of names in a text without its imports.
-_PRESET = {
+_PRESET = {name: LibraryName(path) for name, path in {
     "torch": "torch", "th": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math", "np": "numpy",
     "numpy": "numpy", "einops": "einops", "rearrange": "einops.rearrange", "Parameter": "torch.nn.Parameter",
     "Tensor": "torch.Tensor", "checkpoint": "torch.utils.checkpoint", "partial": "functools.partial",
     "collections": "collections", "itertools": "itertools", "functools": "functools", "repeat": "itertools.repeat",
     "chain": "itertools.chain", "OrderedDict": "collections.OrderedDict",
-}  # fmt: skip
+}.items()}  # fmt: skip
 
 
 class SourceException(Exception):  # noqa: N818 - the source's own exception
@@ -86,10 +86,20 @@ CALLEES: dict[type, Callable[[TraceContext, Any, list[Value], Named], Value]] = 
 
 
 def new_context(
-    overrides: Mapping[str, Value], recorder: Recorder | None = None, observer: Observer | None = None
+    overrides: Mapping[str, Value],
+    names: Mapping[str, Value] | None = None,
+    recorder: Recorder | None = None,
+    observer: Observer | None = None,
 ) -> TraceContext:
-    """Return the context of a text's top level; ``overrides`` replace values assigned to names in it."""
-    top = NameScope(None, {name: LibraryName(path) for name, path in _PRESET.items()})
+    """Return the context of a text's top level.
+
+    Args:
+        overrides: values that replace those assigned to names in it.
+        names: what it binds before; the usual imports by default.
+        recorder: records the operations; has the usual limits by default.
+        observer: see :class:`TraceContext`.
+    """
+    top = NameScope(None, {**(_PRESET if names is None else names)})
     return TraceContext(Recorder() if recorder is None else recorder, top, top, overrides, observer)
 
 

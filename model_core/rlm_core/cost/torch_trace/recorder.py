@@ -14,6 +14,7 @@ KINDS = (
 FUSABLE = frozenset({"elementwise", "reduction", "normalisation", "gather", "pooling"})
 _MAX_OPERATIONS = 20_000
 _MAX_STEPS = 150_000
+_MAX_ITERATIONS = 400  # a longer loop is traced that far and counts as not understood
 
 
 class TraceLimit(Exception):  # noqa: N818 - a signal, not an error
@@ -72,13 +73,14 @@ class FusedTraffic:
 class Recorder:
     """Collects the operations of a trace, within limits on steps and operations."""
 
-    def __init__(self, most_steps: int = _MAX_STEPS) -> None:
+    def __init__(self, most_steps: int = _MAX_STEPS, most_iterations: int = _MAX_ITERATIONS) -> None:
         self.operations: list[Operation] = []
         self.unknown = 0
         self.views = 0
         self.dtype = "fp32"
         self.steps = 0
         self.most_steps = most_steps
+        self.most_iterations = most_iterations
 
     def step(self) -> None:
         """Count a step; raises TraceLimit at the limit."""

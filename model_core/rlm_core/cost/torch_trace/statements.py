@@ -27,7 +27,6 @@ from .values import (
 )
 
 _BREAK, _CONTINUE = ("break", None), ("continue", None)
-_MAX_ITERATIONS = 400  # a longer loop is traced that far and counts as not understood
 
 
 def bind_target(context: TraceContext, target: ast.expr, value: Value) -> None:
@@ -77,11 +76,12 @@ def _unpacked(context: TraceContext, value: Value, targets: Sequence[ast.expr]) 
 
 def iterated(context: TraceContext, value: Value) -> list[Value]:
     """Return the items of a loop: those of a sequence, the slices of a tensor, or one UNKNOWN."""
+    most = context.recorder.most_iterations
     if isinstance(value, Tensor):
-        value = [value.view(value.shape[1:])] * min(value.shape[0] if value.shape else 0, _MAX_ITERATIONS)
-    if isinstance(value, range) and len(value) > _MAX_ITERATIONS:
+        value = [value.view(value.shape[1:])] * min(value.shape[0] if value.shape else 0, most)
+    if isinstance(value, range) and len(value) > most:
         context.recorder.unknown += 1
-        value = value[:_MAX_ITERATIONS]
+        value = value[:most]
     items = guarded(items_of, value)
     return items if isinstance(items, list) else [UNKNOWN]
 
