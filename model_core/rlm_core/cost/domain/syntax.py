@@ -24,8 +24,8 @@ _MOST_REPAIRS = 12
 _MOST_NESTING = 60  # of brackets, and of prefix operators
 _MOST_PARTS = 8
 _BRACKETS = re.compile(r"[()\[\]{}]")
-_LONG_NUMBER = re.compile(rf"[\dA-Fa-f_]{{{MOST_BITS // 4}}}")
-_PREFIXES = re.compile(r"[-+~]{60}")
+_LONG_NUMBER = re.compile(rf"\d\w{{{MOST_BITS // 4 - 1}}}")
+_PREFIXES = re.compile(r"[-+~](?:\s*[-+~]){59}")
 # Literals of text, and comments.
 _TEXTS = re.compile(r"""\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\#[^\n]*""")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -198,7 +198,7 @@ def _has_deep_nesting(text: str) -> bool:
             depth = depth + 1 if bracket in "([{" else max(depth - 1, 0)
             if depth > _MOST_NESTING:
                 return True
-    return _PREFIXES.search("".join(text.split())) is not None
+    return _PREFIXES.search(text) is not None
 
 
 class BlockSyntax:

@@ -105,7 +105,11 @@ def new_context(
 
 def evaluate(context: TraceContext, node: ast.expr) -> Value:
     """Return the value of an expression; UNKNOWN where it depends on what runs."""
-    context.recorder.step()
+    recorder = context.recorder
+    # A step, without a call: this runs for each node.
+    recorder.steps += 1
+    if recorder.steps > recorder.most_steps:
+        raise TraceLimit
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         return UNKNOWN

@@ -258,7 +258,9 @@ def _has_attribute(context: TraceContext, owner: Value, name: Value) -> Value:
 _CONTEXT_BUILTINS: dict[str, Callable[..., Value]] = {
     "super": _super, "isinstance": _is_instance, "getattr": _get_attribute, "setattr": _set_attribute,
     "hasattr": _has_attribute,
-    "map": lambda context, function, items: [call(context, function, [item], {}) for item in items_of(items)],
+    "map": lambda context, function, *iterables: [
+        call(context, function, list(items), {}) for items in zip(*map(items_of, iterables), strict=False)
+    ],
     "filter": lambda context, function, items: items_of(items),
     "type": lambda context, value: value.kind if isinstance(value, Instance) else UNKNOWN,
 }  # fmt: skip

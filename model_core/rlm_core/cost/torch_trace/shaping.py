@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
+from ..domain.records import replace
 from .functions import axes, axis_of, broadcast, rule, tensor, with_sizes
 from .recorder import Recorder
 from .values import Shape, Tensor, Value, as_shape, tensors_in

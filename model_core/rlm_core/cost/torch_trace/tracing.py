@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
+from ..domain.records import replace
 from ..domain.syntax import parse_whole
 from .calls import call_function, class_attribute, instantiate, weights_of
 from .context import FAILURES, TraceContext, attempted, call, execute, new_context

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from ..domain.records import replace
 
 Value = Any  # a plain Python value or one of the classes below
 Named = dict[str, Value]  # keyword arguments
@@ -84,7 +86,7 @@ class LibraryName:
         return self.path.rpartition(".")[2]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class NameScope:
     """Names of one block, and the block around it."""
 
