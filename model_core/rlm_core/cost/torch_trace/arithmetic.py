@@ -117,11 +117,15 @@ def _fold(kind: type[ast.operator], values: Value, total: Value) -> Value:
     return total
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
-    def call(*values: Value, **_: Value) -> Value:
-        return choose([_known(value) for value in (items_of(values[0]) if len(values) == 1 else values)])
+def _number(call: Callable[..., Any]) -> Callable[..., Value]:
+    """A function of plain values."""
+    return lambda *values: call(*(_known(value) for value in values))
 
-    return call
+
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Value]:
+    return lambda *values, **_: choose(
+        [_known(value) for value in (items_of(values[0]) if len(values) == 1 else values)]
+    )
 
 
 def _length(value: Value) -> int:
@@ -140,12 +144,8 @@ def _dictionary(*values: Value, **named: Value) -> dict[Value, Value]:
     return {**{key: value for key, value in pairs}, **named}  # noqa: C416 - pairs may be lists
 
 
-def _number(call: Callable[..., Any]) -> Callable[..., Value]:
-    return lambda *values: call(*(_known(value) for value in values))
-
-
 BUILTINS: dict[str, Callable[..., Value]] = {
-    "abs": lambda value: abs(_known(value)),
+    "abs": _number(abs),
     "all": lambda values: all(_sure(value) for value in items_of(values)),
     "any": lambda values: any(_sure(value) for value in items_of(values)),
     "bool": lambda value=False: _sure(value),
@@ -153,7 +153,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "dict": _dictionary,
     "divmod": lambda left, right: (binary(ast.FloorDiv, left, right), binary(ast.Mod, left, right)),
     "enumerate": lambda values, start=0: list(enumerate(items_of(values), start)),
-    "float": lambda value=0.0: float(_known(value)),
+    "float": _number(float),
     "int": _integer,
     "len": _length,
     "list": lambda values=(): list(items_of(values)),
@@ -166,7 +166,7 @@ BUILTINS: dict[str, Callable[..., Value]] = {
     "round": lambda value, digits=0: round(_known(value), max(-20, _small(digits or 0, 20)) or None),
     "set": lambda values=(): list(dict.fromkeys(items_of(values))),
     "sorted": lambda values, **_: sorted(_known(value) for value in items_of(values)),
-    "str": lambda value="": str(_known(value)),
+    "str": _number(str),
     "sum": lambda values, start=0: _fold(ast.Add, values, start),
     "tuple": lambda values=(): tuple(items_of(values)),
     "zip": lambda *values: list(zip(*(items_of(value) for value in values), strict=False)),

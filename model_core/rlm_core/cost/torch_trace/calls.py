@@ -114,10 +114,6 @@ def class_attribute(kind: SourceClass, name: str) -> Value:
     return kind.name if name == "__name__" else BoundMethod(kind, name)
 
 
-def _call_layer(context: TraceContext, layer: TorchLayer, args: list[Value], named: Named) -> Value:
-    return layers.call(context.recorder, layer, args, named)
-
-
 def _call_container(context: TraceContext, container: ModuleContainer, args: list[Value], named: Named) -> Value:
     value = args[0] if args else UNKNOWN
     for item in list(container.items.values()):
@@ -131,10 +127,6 @@ def _call_instance(context: TraceContext, target: Instance, args: list[Value], n
         return call(context, target.base, args, named)
     method = "forward" if target.kind.library_base else "__call__"
     return call(context, attribute_of(context, target, method), args, named)
-
-
-def _call_partial(context: TraceContext, partial: PartialCall, args: list[Value], named: Named) -> Value:
-    return call(context, partial.target, [*partial.args, *args], {**partial.named, **named})
 
 
 def _call_bound(context: TraceContext, bound_method: BoundMethod, args: list[Value], named: Named) -> Value:
@@ -272,6 +264,9 @@ _MODULE_METHODS: dict[str, Callable[..., Value]] = {
 CALLEES.update(
     {
         LibraryName: call_library, SourceFunction: call_function, BoundMethod: _call_bound, SourceClass: instantiate,
-        TorchLayer: _call_layer, ModuleContainer: _call_container, Instance: _call_instance, PartialCall: _call_partial,
+        ModuleContainer: _call_container, Instance: _call_instance,
+        TorchLayer: lambda context, layer, args, named: layers.call(context.recorder, layer, args, named),
+        PartialCall: lambda context, partial, args, named: call(
+            context, partial.target, [*partial.args, *args], {**partial.named, **named}),
     }
 )  # fmt: skip

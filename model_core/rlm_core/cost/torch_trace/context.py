@@ -153,11 +153,3 @@ def attempted(action: Callable[..., Value], *args: Value) -> Value:
         return action(*args)
     except (*RULE_ERRORS, SourceException):
         return UNKNOWN
-
-
-def guarded(action: Callable[..., Value], *args: Value) -> Value:
-    """Return the result of an action, UNKNOWN when it fails."""
-    try:
-        return action(*args)
-    except RULE_ERRORS:
-        return UNKNOWN

@@ -42,10 +42,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def _constant(context: TraceContext, node: ast.Constant) -> Value:
-    return UNKNOWN if isinstance(node.value, LargeInteger) else node.value
-
-
 def _name(context: TraceContext, node: ast.Name) -> Value:
     value = lookup(context.scope, node.id)
     if value is not MISSING:
@@ -66,14 +62,6 @@ def _items(context: TraceContext, nodes: Sequence[ast.expr]) -> list[Value]:
     return values
 
 
-def _list(context: TraceContext, node: ast.List | ast.Set) -> Value:
-    return _items(context, node.elts)
-
-
-def _tuple(context: TraceContext, node: ast.Tuple) -> Value:
-    return tuple(_items(context, node.elts))
-
-
 def _dict(context: TraceContext, node: ast.Dict) -> Value:
     result: dict[Value, Value] = {}
     for key, value in zip(node.keys, node.values, strict=True):
@@ -82,10 +70,6 @@ def _dict(context: TraceContext, node: ast.Dict) -> Value:
         else:
             result[evaluate(context, key)] = evaluate(context, value)
     return result
-
-
-def _attribute(context: TraceContext, node: ast.Attribute) -> Value:
-    return attribute_of(context, evaluate(context, node.value), node.attr)
 
 
 def _subscript(context: TraceContext, node: ast.Subscript) -> Value:
@@ -272,8 +256,12 @@ _TYPES: dict[str, Any] = {
 
 EXPRESSIONS.update(
     {
-        ast.Constant: _constant, ast.Name: _name, ast.Tuple: _tuple, ast.List: _list, ast.Set: _list, ast.Dict: _dict,
-        ast.Attribute: _attribute, ast.Subscript: _subscript, ast.Slice: _slice, ast.BinOp: _binary,
+        ast.Constant: lambda context, node: UNKNOWN if isinstance(node.value, LargeInteger) else node.value,
+        ast.Tuple: lambda context, node: tuple(_items(context, node.elts)),
+        ast.List: lambda context, node: _items(context, node.elts),
+        ast.Set: lambda context, node: _items(context, node.elts),
+        ast.Attribute: lambda context, node: attribute_of(context, evaluate(context, node.value), node.attr),
+        ast.Name: _name, ast.Dict: _dict, ast.Subscript: _subscript, ast.Slice: _slice, ast.BinOp: _binary,
         ast.UnaryOp: _unary, ast.BoolOp: _boolean, ast.Compare: _comparison, ast.IfExp: _conditional,
         ast.Lambda: new_function, ast.JoinedStr: _joined_text, ast.FormattedValue: _formatted, ast.NamedExpr: _named,
         ast.ListComp: _list_comprehension, ast.SetComp: _list_comprehension, ast.GeneratorExp: _list_comprehension,

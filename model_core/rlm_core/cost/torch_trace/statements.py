@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..domain.names import defaults_of, imported_names
 from ..domain.syntax import data_fields
 from .arithmetic import items_of, truth
-from .context import STATEMENTS, Signal, SourceException, TraceContext, evaluate, execute, guarded
+from .context import STATEMENTS, Signal, SourceException, TraceContext, attempted, evaluate, execute
 from .shaping import index
 from .values import (
     UNKNOWN,
@@ -48,9 +48,9 @@ def bind_target(context: TraceContext, target: ast.expr, value: Value) -> None:
     elif isinstance(target, ast.Subscript):
         owner, key = evaluate(context, target.value), evaluate(context, target.slice)
         if isinstance(owner, Tensor):
-            guarded(_store, context, owner, key, value)
+            attempted(_store, context, owner, key, value)
         elif isinstance(owner, (list, dict)):
-            guarded(owner.__setitem__, key, value)
+            attempted(owner.__setitem__, key, value)
         elif isinstance(owner, ModuleContainer):
             owner.items[str(key)] = value
 
@@ -65,8 +65,8 @@ def _store(context: TraceContext, owner: Tensor, key: Value, value: Value) -> No
 def _unpacked(context: TraceContext, value: Value, targets: Sequence[ast.expr]) -> list[Value]:
     """The parts of a value for as many targets, one of which may be starred."""
     if isinstance(value, Tensor) and value.shape and value.shape[0] == len(targets):
-        return [guarded(index, context.recorder, value, number) for number in range(len(targets))]
-    parts = guarded(items_of, value)
+        return [attempted(index, context.recorder, value, number) for number in range(len(targets))]
+    parts = attempted(items_of, value)
     starred = [number for number, item in enumerate(targets) if isinstance(item, ast.Starred)]
     if isinstance(parts, list) and starred and len(parts) >= len(targets) - 1:
         start, end = starred[0], len(parts) - (len(targets) - starred[0] - 1)
@@ -82,7 +82,7 @@ def iterated(context: TraceContext, value: Value) -> list[Value]:
     if isinstance(value, range) and len(value) > most:
         context.recorder.unknown += 1
         value = value[:most]
-    items = guarded(items_of, value)
+    items = attempted(items_of, value)
     return items if isinstance(items, list) else [UNKNOWN]
 
 
