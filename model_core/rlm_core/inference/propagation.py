@@ -39,6 +39,7 @@ METRICS: tuple[Metric, ...] = ("latency", "memory")
 # The names of the calibrations of corrected bands start so: without and with measured callees.
 PREDICTED, MEASURED = "calls", "measured-calls"
 _P10, _P90 = LEVELS.index(0.1), LEVELS.index(0.9)
+_BELOW_MEDIAN = np.arange(len(LEVELS)) < MEDIAN
 # What a call costs at the least, in seconds and bytes: sums of nothing have a logarithm.
 LEAST: Mapping[str, float] = {"latency": 5e-8, "memory": 16.0}
 # A loop of unknown length runs its body some times, a branch is taken at some calls: weights of sums, in log10.
@@ -262,9 +263,16 @@ class Correction:
     shift: float
     stretch: float
 
-    def apply(self, logs: Array) -> Array:
-        """Corrected log10 quantiles."""
+    def apply(self, logs: Array, floor: float) -> Array:
+        """Return corrected log10 quantiles; ``floor`` is the least value that a measurement resolves, 0 for none.
+
+        Quantiles below the median that are at the floor stay there: what they are is not known, so that a small shift
+        does not make them more than the floor.
+        """
         moved: Array = logs[MEDIAN] + self.shift + self.stretch * (logs - logs[MEDIAN])
+        if floor > 0:
+            is_unresolved = _BELOW_MEDIAN & (logs <= math.log10(floor))
+            moved = np.where(is_unresolved, np.minimum(moved, logs), moved)
         return moved
 
 
@@ -410,7 +418,7 @@ def with_calls(
         return prediction
     logs = log_quantiles(prediction.quantiles, prediction.floor)
     inputs = np.array([features(metric, logs, sites, calls.outside, calls.unresolved, facts, *around)])
-    corrected = propagation.networks[metric].corrections(inputs)[0].apply(logs)
+    corrected = propagation.networks[metric].corrections(inputs)[0].apply(logs, prediction.floor)
     least = stated_floor(facts, metric) if facts is not None else 0.0
     nothing = KnownWork(0.0, float(corrected[MEDIAN]), 1.0)
     found = mixture_quantiles(tuple(10**corrected), prediction.floor, nothing, level.raw_levels(), least)

@@ -56,7 +56,10 @@ FIXED_WEIGHT = 0.5
 FLOOR_SHARE = 0.5
 # CPython keeps small objects for later: a call may take that much less than its objects add up to.
 _REUSED_BYTES = 4096.0
-_GRID = 384
+# Where a mixture is evaluated: around the known work in units of its width, and over all of the range. The model's own
+# quantiles are among these places, since its distribution has corners there, and a step where it reaches the floor.
+_STANDARD, _RANGE = np.linspace(-8, 8, 257), 128
+_LEAST_STEP = 1e-6  # between quantiles, in log10: those at the floor are 1e-3 below it
 _MORE = 1 + 1e-6
 # From this change of the work on, in log10, operations on unknown types do not turn it round.
 _CLEAR = math.log10(2)
@@ -196,7 +199,7 @@ def log_quantiles(quantiles: Sequence[float], floor: float) -> Array:
     """Quantiles at ``LEVELS`` as increasing log10 values; those at the floor are spread just below it."""
     least = math.log10(floor) if floor > 0 else -_MOST_LOG
     logs = np.log10(np.maximum(np.asarray(quantiles, dtype=np.float64), 10**least * 0.999))
-    result: Array = np.maximum.accumulate(logs) + 1e-4 * np.arange(len(LEVELS))
+    result: Array = np.maximum.accumulate(logs) + _LEAST_STEP * np.arange(len(LEVELS))
     return result
 
 
@@ -226,9 +229,9 @@ def mixture_quantiles(
 ) -> tuple[float, ...]:
     """Quantiles of the mixture at ``levels`` in SI units, none below ``least``; 0 at or below the floor."""
     logs = log_quantiles(quantiles, floor)
-    low = min(logs[0], work.centre - 8 * work.width) - 0.5
-    high = max(logs[-1], work.centre + 8 * work.width) + 0.5
-    at = np.linspace(low, high, _GRID)
+    around = work.centre + work.width * _STANDARD
+    whole = np.linspace(min(logs[0], around[0]) - 0.5, max(logs[-1], around[-1]) + 0.5, _RANGE)
+    at = np.sort(np.concatenate([logs, around, whole]))
     cumulative = mixture_cdf(logs, work, at)
     start = 0.0
     if least > 0:
@@ -236,7 +239,7 @@ def mixture_quantiles(
         start = float(mixture_cdf(logs, work, np.array([bound]))[0])
         if start > 0.999:
             # All of the distribution contradicts the text: just above its bound.
-            at, cumulative, start = bound + np.linspace(0, 0.6, _GRID), np.linspace(0, 1, _GRID), 0.0
+            at, cumulative, start = bound + np.array([0.0, 0.6]), np.array([0.0, 1.0]), 0.0
     wanted = start + np.asarray(levels) * (1 - start)
     found = 10 ** np.interp(wanted, cumulative, at)
     if least > 0:

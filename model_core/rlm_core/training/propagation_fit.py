@@ -203,6 +203,7 @@ def fit_network(rows: CallRows, epochs: int = _EPOCHS) -> Network:
     around = torch.from_numpy(rows.logs[:, _JUDGED]).float() - median
     levels = torch.tensor([LEVELS[place] for place in _JUDGED])
     floor = float(np.log10(max(rows.floor, 1e-30)))
+    unresolved = torch.from_numpy((rows.logs[:, _JUDGED] <= floor) & (np.array(_JUDGED) < MEDIAN))
     _, inverse, sizes = np.unique(rows.package, return_inverse=True, return_counts=True)
     weights = torch.from_numpy(1 / np.sqrt(sizes[inverse])).float()
     weights = weights / weights.mean()
@@ -218,6 +219,7 @@ def fit_network(rows: CallRows, epochs: int = _EPOCHS) -> Network:
         for batch in torch.randperm(len(x)).split(_BATCH):
             shift, stretch = out(torch.tanh(hidden(x[batch]))).split(1, dim=1)
             line = median[batch] + shift + stretch.clamp(-MOST_STRETCH, MOST_STRETCH).exp() * around[batch]
+            line = torch.where(unresolved[batch], line.clamp(max=floor), line)  # as :meth:`Correction.apply` does
             # Nearly flat below the floor: there is no more to gain, but a way back.
             line = torch.where(line < floor, floor + _BELOW_FLOOR * (line - floor), line)
             over = values[batch] - line
@@ -233,7 +235,7 @@ def fit_network(rows: CallRows, epochs: int = _EPOCHS) -> Network:
 def corrected(rows: CallRows, network: Network) -> Array:
     """Corrected log10 quantiles, not calibrated. Shape ``(rows, LEVELS)``."""
     corrections = network.corrections(rows.inputs)
-    return np.stack([change.apply(line) for change, line in zip(corrections, rows.logs, strict=True)])
+    return np.stack([change.apply(line, rows.floor) for change, line in zip(corrections, rows.logs, strict=True)])
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from rlm_core.inference.propagation import (
     features,
 )
 from rlm_core.inference.student import OnnxPredictor
+from rlm_core.inference.work_mixture import log_quantiles
 from rlm_core.types import (
     LEVELS,
     MEDIAN,
@@ -92,9 +93,26 @@ def test_few_residuals_are_drawn_to_zero() -> None:
 
 
 def test_a_correction_moves_the_median_and_stretches_around_it() -> None:
-    found = Correction(0.5, 2.0).apply(LOGS)
+    found = Correction(0.5, 2.0).apply(LOGS, 0.0)
     assert found[MEDIAN] == pytest.approx(LOGS[MEDIAN] + 0.5)
     assert found[-1] - found[0] == pytest.approx(2 * (LOGS[-1] - LOGS[0]))
+
+
+@pytest.mark.parametrize("shift", [-0.3, 0.001, 0.3])
+def test_what_may_be_below_the_floor_may_be_so_after_a_correction(shift: float) -> None:
+    floor = 64.0
+    logs = log_quantiles([0.0] * 4 + [80.0 * 1.2**place for place in range(len(LEVELS) - 4)], floor)
+    found = Correction(shift, 1.1).apply(logs, floor)
+    assert (found[:4] <= math.log10(floor)).all()
+    assert found[MEDIAN] == pytest.approx(logs[MEDIAN] + shift)
+    assert found[5] - found[4] == pytest.approx(1.1 * (logs[5] - logs[4]))
+
+
+def test_the_median_of_a_corrected_prediction_may_leave_the_floor() -> None:
+    logs = log_quantiles([0.0] * len(LEVELS), 64.0)
+    found = Correction(0.2, 1.0).apply(logs, 64.0)
+    assert found[0] <= math.log10(64.0) < found[MEDIAN]
+    assert (np.diff(found) >= 0).all()
 
 
 def test_networks_are_read_as_they_were_written(tmp_path: Path) -> None:

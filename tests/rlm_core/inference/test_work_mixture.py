@@ -139,6 +139,22 @@ def test_quantiles_of_a_mixture_rise_and_keep_to_the_floor(logs: list[float], wo
     assert all(value >= least for value in found if value)
 
 
+@given(st.lists(st.floats(-7, 2), min_size=len(LEVELS), max_size=len(LEVELS)), WORK)
+def test_without_weight_the_quantiles_are_the_models_own(logs: list[float], work: KnownWork) -> None:
+    given = tuple(value if value > FLOOR else 0.0 for value in 10 ** (np.sort(logs) + 1e-3 * np.arange(len(LEVELS))))
+    found = mixture_quantiles(given, FLOOR, replace(work, weight=0.0), LEVELS, 0.0)
+    assert found == pytest.approx(given, rel=1e-4)
+    assert [value > 0 for value in found] == [value > 0 for value in given]
+
+
+@given(LOGS, WORK)
+def test_quantiles_are_where_the_mixture_reaches_their_levels(logs: list[float], work: KnownWork) -> None:
+    spread = [10**value for value in np.array(logs) + 0.01 * np.arange(len(LEVELS))]
+    found = np.log10(mixture_quantiles(spread, 0.0, work, LEVELS, 0.0))
+    reached = mixture_cdf(log_quantiles(spread, 0.0), work, found)
+    assert reached == pytest.approx(np.array(LEVELS), abs=2e-3)
+
+
 def test_the_weight_moves_the_median_from_the_model_to_the_work() -> None:
     quantiles = normal_quantiles(1e-3)
     medians = [
