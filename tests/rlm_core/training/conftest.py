@@ -100,6 +100,7 @@ def function_rows(count: int) -> list[dict[str, Any]]:
         lines += [f"{'    ' * (depth + 1)}for x{depth} in items:" for depth in range(loops)]
         lines += ["    " * (loops + 1) + f"helper(x0 + {number})", "    return items"]
         helper = {"text": f"def helper(x):\n    return x * {number % 4}\n", "level": 1 + number % 2}
+        site = {"candidates": [helper["text"]], "loops": loops, "branches": 0, "times": 1.0}
         package = f"package{number % 7}"
         for metric, scale in _METRICS:
             rows.append(
@@ -119,6 +120,7 @@ def function_rows(count: int) -> list[dict[str, Any]]:
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"{package}==1.0:module{number}.py:1",
                     "work": None,
+                    "calls": {"sites": [site], "outside": 0, "unresolved": 0} if number % 3 else None,
                     "repository": None,
                 }
             )
@@ -148,6 +150,7 @@ def program_rows(count: int) -> list[dict[str, Any]]:
                     "split": _SPLITS[number % len(_SPLITS)],
                     "source": f"someone/solutions@{number:040}:a.java",
                     "work": None,
+                    "calls": None,
                     "repository": None,
                 }
             )
@@ -181,6 +184,7 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
                 "split": _SPLITS[number % len(_SPLITS)],
                 "source": f"kernels.py:{number}",
                 "work": None,
+                "calls": None,
                 "repository": None,
             }
             for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))

@@ -1,8 +1,8 @@
 """Function labels + pinned wheels -> rows of basis ``call``, and the call graphs of packages.
 
-The text is the function's source as the measurement's hash confirms it; callees come from the same wheel. Some
-packages are used for tests only; elsewhere the module decides the split. Generators and coroutines are measured per
-resume and left out.
+The text is the function's source as the measurement's hash confirms it. Callees, work facts and calls are those that
+``rlm-lsp predict`` finds for the function in the unpacked wheel. Some packages are used for tests only; elsewhere the
+module decides the split. Generators and coroutines are measured per resume and left out.
 
 Call graphs are for training how costs of callees propagate. They have one row per function: those with labels, and
 those that they call. Edges refer to rows by id.
@@ -26,15 +26,19 @@ import pyarrow as pa
 
 from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.scope import ModuleScope
+from rlm_core.errors import SourceError
+from rlm_core.folders import ScratchFolder
+from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.file_units import file_units
 from rlm_core.source.call_graph import CallGraph, Resolved, ResolvedCalls
 from rlm_core.source.function_names import FunctionNames
 from rlm_core.source.module_index import ModuleIndex, index_module
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Callee, Unit
+from rlm_core.types import CodeText, Unit
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_wheel, open_wheel, read_member
-from .schema import FORMAT, size_columns, split_of, write_facts
+from .schema import FORMAT, SITE, size_columns, split_of, write_calls, write_facts
 
 TEST_PACKAGES = frozenset(
     {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
@@ -64,19 +68,7 @@ CALL_GRAPH_SCHEMA = pa.schema(
         ("work", pa.string()),
         ("latency", pa.float64()),
         ("memory", pa.float64()),
-        (
-            "sites",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("candidates", pa.list_(pa.string())),
-                        ("loops", pa.int16()),
-                        ("branches", pa.int16()),
-                        ("times", pa.float64()),
-                    ]
-                )
-            ),
-        ),
+        ("sites", pa.list_(SITE)),
         ("outside", pa.int32()),
         ("unresolved", pa.int32()),
     ],
@@ -132,9 +124,9 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     rows: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    with open_wheel(wheel) as archive:
+    with open_wheel(wheel) as archive, ScratchFolder() as folder:
         sources = WheelSources(archive)
-        graph = CallGraph(sources.load)
+        package = _UnpackedPackage(sources, folder)
         for label in labels:
             name = f"{label['package']}:{label['module']}:{label['qualname']}"
             if label["generator"]:
@@ -144,15 +136,12 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
             if not values:
                 left_out.append((f"fewer than {MIN_CALLS} good calls", name))
                 continue
-            text, unit, index = sources.function(label)
+            text, unit, _ = sources.function(label)
             if text is None:
                 left_out.append(("source hash differs or file absent", name))
                 continue
-            callees: tuple[Callee, ...] = ()
-            work = None
-            if unit is not None and index is not None:
-                callees = graph.callees(index, unit)
-                work = work_facts(unit.text, ModuleScope(index, graph), unit.qualname)
+            # A lambda is not a unit.
+            code = package.code(label["file"], unit) if unit is not None else CodeText(text, "python", "call")
             group = f"{label['package']}/{label['module']}"
             test_only = label["package"] in TEST_PACKAGES or split != "auto"
             auto = "test" if test_only else split_of(group)
@@ -161,7 +150,7 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
                     {
                         "id": f"functions/{name}:{label['firstlineno']}/{metric}",
                         "text": text,
-                        "callees": [{"text": callee.text, "level": callee.depth} for callee in callees],
+                        "callees": [{"text": callee.text, "level": callee.depth} for callee in code.callees],
                         "language": "python",
                         "basis": "call",
                         "metric": metric,
@@ -172,7 +161,8 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
                         "family": label["package"],
                         "held_out": "package" if test_only else "module",
                         "split": auto if split == "auto" else split,
-                        "work": write_facts(work),
+                        "work": write_facts(code.work),
+                        "calls": write_calls(code.calls),
                         "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
                     }
                     | size_columns(label, metric)
@@ -260,6 +250,39 @@ class WheelSources:
             return None, unit, index
         agrees = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() == label["source_sha1"]
         return (text if agrees else None), unit, index
+
+
+class _UnpackedPackage:
+    """The Python files of a wheel in a folder, analysed as ``rlm-lsp predict`` analyses files."""
+
+    def __init__(self, sources: WheelSources, folder: Path) -> None:
+        self._sources, self._folder = sources, folder
+        self._analyser = Analyser()
+        self._unpacked: set[str] = set()
+        self._codes: dict[str, dict[tuple[str, int], CodeText]] = {}
+
+    def code(self, path: str, unit: Unit) -> CodeText:
+        """What the model reads of a function of a file; its text alone where the file cannot be analysed."""
+        if path not in self._codes:
+            self._unpack(path.partition("/")[0].removesuffix(".py"))
+            self._codes[path] = self._analysed(path)
+        known = self._codes[path].get((unit.qualname, unit.span.start_line))
+        return known if known is not None else CodeText(unit.text, "python", "call")
+
+    def _unpack(self, top: str) -> None:
+        for path in self._sources.paths(top) if top not in self._unpacked else ():
+            if ".." not in Path(path).parts:
+                target = self._folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._sources.read(path))
+        self._unpacked.add(top)
+
+    def _analysed(self, path: str) -> dict[tuple[str, int], CodeText]:
+        try:
+            [text] = file_units(self._analyser, self._folder / path)
+        except SourceError:
+            return {}
+        return {(entry.unit.qualname, entry.unit.span.start_line): entry.code for entry in text.units}
 
 
 class CallGraphBuilder(PackageBuilder):

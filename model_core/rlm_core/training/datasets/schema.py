@@ -13,6 +13,7 @@
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
 | ``split`` | ``train``, ``val``, ``cal`` or ``test`` |
 | ``work`` | work facts in the context of the file, as JSON of :class:`rlm_core.types.WorkFacts`; null without facts |
+| ``calls`` | the calls of a function: sites with the texts of their candidates; null where they were not resolved |
 | ``repository`` | ``OWNER/NAME`` of a program's text, for splits of languages that few authors dominate; else null |
 | ``source`` | where the text comes from: repository, blob and path, or package, version, file and line |
 | ``sizes`` | least, median and largest value of each size of the calls' inputs; null where they were not recorded |
@@ -44,7 +45,7 @@ import pyarrow.parquet as pq
 
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
-from rlm_core.types import WorkFacts
+from rlm_core.types import CalledFunction, Calls, CallSite, WorkFacts
 
 FORMAT = "rlm-data-1"
 SPLITS = ("train", "val", "cal", "test")
@@ -59,6 +60,15 @@ SIZED_CALLS = pa.struct(
         ("median", pa.float64()),
         ("calls", pa.int64()),
         ("scaled", pa.bool_()),
+    ]
+)
+# A place with calls; candidates are texts in rows of functions, and ids of rows in call graphs.
+SITE = pa.struct(
+    [
+        ("candidates", pa.list_(pa.string())),
+        ("loops", pa.int16()),
+        ("branches", pa.int16()),
+        ("times", pa.float64()),
     ]
 )
 SCHEMA = pa.schema(
@@ -78,6 +88,7 @@ SCHEMA = pa.schema(
         ("split", pa.string()),
         ("source", pa.string()),
         ("work", pa.string()),
+        ("calls", pa.struct([("sites", pa.list_(SITE)), ("outside", pa.int32()), ("unresolved", pa.int32())])),
         ("repository", pa.string()),
         ("sizes", pa.map_(pa.string(), pa.list_(pa.float64()))),
         ("sized", pa.list_(SIZED_CALLS)),
@@ -119,6 +130,33 @@ def read_facts(text: str | None) -> WorkFacts | None:
 def size_columns(label: Mapping[str, Any], metric: str) -> dict[str, Any]:
     """The columns on sizes of a row, from a label row of :mod:`rlm_core.measurement.labels`."""
     return {name: (label.get(name) or {}).get(metric) for name in ("sizes", "sized", "first")}
+
+
+def write_calls(calls: Calls | None) -> dict[str, Any] | None:
+    """Calls as the column ``calls`` has them; what was measured of other functions is left out."""
+    if calls is None:
+        return None
+    sites = [
+        {
+            "candidates": [function.text for function in site.candidates],
+            "loops": site.loops,
+            "branches": site.branches,
+            "times": site.times,
+        }
+        for site in calls.sites
+    ]
+    return {"sites": sites, "outside": calls.outside, "unresolved": calls.unresolved}
+
+
+def read_calls(value: Mapping[str, Any] | None) -> Calls | None:
+    """Read what :func:`write_calls` wrote."""
+    if value is None:
+        return None
+    sites = (
+        CallSite(tuple(map(CalledFunction, site["candidates"])), site["loops"], site["branches"], site["times"])
+        for site in value["sites"]
+    )
+    return Calls(tuple(sites), value["outside"], value["unresolved"])
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path, schema: pa.Schema = SCHEMA) -> int:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.query_vector import Task, task_name, task_parts
-from rlm_core.training.datasets.schema import read_tables
+from rlm_core.training.datasets.schema import read_calls, read_facts, read_tables
 from rlm_core.types import Callee, CodeText, Prediction, Query
 
 TASK = ("basis", "language", "metric", "judge")
@@ -171,7 +171,10 @@ def _chosen(paths: Sequence[Path], splits: Sequence[str] | None, indices: np.nda
 
 def _row(row: dict[str, Any], seen: dict[str, str]) -> Row:
     callees = tuple(Callee(seen.setdefault(c["text"], c["text"]), c["level"]) for c in row["callees"])
-    code = CodeText(seen.setdefault(row["text"], row["text"]), row["language"], row["basis"], callees)
+    text = seen.setdefault(row["text"], row["text"])
+    # What `predict` reads of a function in its package, so that the figures are those of what users get.
+    work, calls = read_facts(row.get("work")), read_calls(row.get("calls"))
+    code = CodeText(text, row["language"], row["basis"], callees, work=work, calls=calls)
     query = Query(row["metric"], row["device"], row["workload"])
     names = [row[name] for name in ("group", "family", "held_out", "split", "source")]
     edit: list[Any] = [row.get("edit_of"), row.get("noise")]

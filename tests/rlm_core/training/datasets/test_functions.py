@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
+from rlm_core.queries.analysis import Analyser
+from rlm_core.queries.file_units import file_units
 from rlm_core.training.datasets.functions import (
     CALL_GRAPH_SCHEMA,
     DEVICE,
@@ -18,7 +20,7 @@ from rlm_core.training.datasets.functions import (
     CallGraphBuilder,
     FunctionBuilder,
 )
-from rlm_core.training.datasets.schema import read_rows, write_rows
+from rlm_core.training.datasets.schema import read_calls, read_facts, read_rows, write_rows
 
 MODULE = '''"""A module."""
 
@@ -114,6 +116,31 @@ def test_sizes_of_a_label_are_columns(cache: Path) -> None:
 def test_callees_come_from_the_same_wheel(cache: Path) -> None:
     rows, _ = build(cache, label())
     assert rows[0]["callees"] == [{"text": "def helper(item):\n    return item", "level": 1}]
+
+
+def test_a_row_has_what_predict_reads_of_the_function_in_its_package(cache: Path, tmp_path: Path) -> None:
+    rows, _ = build(cache, label())
+    with zipfile.ZipFile(cache / "small_package-1.0-py3-none-any.whl") as wheel:
+        wheel.extractall(tmp_path / "unpacked")
+    [text] = file_units(Analyser(), tmp_path / "unpacked" / "small_package" / "main.py")
+    [code] = [entry.code for entry in text.units if entry.unit.qualname == "work"]
+    assert code.calls is not None
+    assert [function.text for function in code.calls.functions()] == ["def helper(item):\n    return item"]
+    for row in rows:
+        assert [(callee["text"], callee["level"]) for callee in row["callees"]] == [
+            (callee.text, callee.depth) for callee in code.callees
+        ]
+        assert read_facts(row["work"]) == code.work
+        assert read_calls(row["calls"]) == code.calls
+
+
+def test_a_file_that_predict_refuses_gives_rows_of_the_text_alone(cache: Path) -> None:
+    text = "def binary():\n    return 1\n"
+    with zipfile.ZipFile(cache / "small_package-1.0-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("small_package/zeros.py", text.encode() + b"ZERO = '\xff'\n")
+    digest = hashlib.sha1(text.encode()).hexdigest()
+    rows, _ = build(cache, label(file="small_package/zeros.py", qualname="binary", firstlineno=1, source_sha1=digest))
+    assert [(row["text"], row["callees"], row["calls"]) for row in rows] == [(text, [], None)] * 2
 
 
 def test_a_decorated_method_is_read_from_its_decorator_on(cache: Path) -> None:
