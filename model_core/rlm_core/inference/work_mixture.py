@@ -227,7 +227,10 @@ def mixture_cdf(logs: Array, work: KnownWork, at: Array) -> Array:
 def mixture_quantiles(
     quantiles: Sequence[float], floor: float, work: KnownWork, levels: Sequence[float], least: float
 ) -> tuple[float, ...]:
-    """Quantiles of the mixture at ``levels`` in SI units, none below ``least``; 0 at or below the floor."""
+    """Quantiles of the mixture at the ``levels`` that stand for ``LEVELS``, in SI units, none below ``least``.
+
+    Those at or below the floor are 0, and above the median the floor: a band reaches at least to the floor.
+    """
     logs = log_quantiles(quantiles, floor)
     around = work.centre + work.width * _STANDARD
     whole = np.linspace(min(logs[0], around[0]) - 0.5, max(logs[-1], around[-1]) + 0.5, _RANGE)
@@ -244,7 +247,9 @@ def mixture_quantiles(
     found = 10 ** np.interp(wanted, cumulative, at)
     if least > 0:
         found = np.maximum(found, least)
-    return tuple(float(value) if value > floor else 0.0 for value in found)
+    found[found <= floor] = 0.0
+    found[MEDIAN + 1 :] = np.maximum(found[MEDIAN + 1 :], floor)
+    return tuple(found.tolist())
 
 
 def truncated(quantiles: Sequence[float], floor: float, least: float) -> tuple[float, ...]:
