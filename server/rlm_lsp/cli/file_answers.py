@@ -100,7 +100,9 @@ def _digest_of_run(model: bytes, selected: QuerySelection) -> bytes | None:
         version = stored_predictions.version()
     except OSError:
         return None
-    return digest_of(version, program, model, repr(selected), repr(cpu_score.stored()), *adapters)
+    return digest_of(
+        version, program, model, repr(selected), repr(cpu_score.enabled()), repr(cpu_score.stored()), *adapters
+    )
 
 
 def _digest_of_package(root: Path, top: str) -> bytes | None:

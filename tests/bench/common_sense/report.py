@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import rlm_core.loading
+from rlm_core.inference.adaptation.predictor import UserCorrections
 
 from .alarms import alarms, standard_library
 from .judging import Verdict, answers, edit_verdicts, function_verdicts, growth_verdicts
@@ -78,7 +79,8 @@ def main() -> None:
 def all_verdicts(model: Path | None, *, facts: bool = False) -> list[Verdict]:
     """The verdicts about the whole suite."""
     truths = json.loads(TRUTH.read_text(encoding="utf-8"))["values"]
-    predictor = rlm_core.loading.load(model)
+    # As users get it whose CPU was not scored, without what one user has measured.
+    predictor = UserCorrections(is_unscored=True).around(rlm_core.loading.load(model))
     cases = functions()
     verdicts = [
         verdict

@@ -2,7 +2,8 @@
 
 ``measure`` runs a fixed benchmark of about two seconds, unless the machine is busy; ``write`` and ``read`` keep its
 score in the user's cache folder; ``ScaledPredictor`` divides the latencies of function calls by it, apart from what
-they wait, and widens their bands by its spread.
+they wait, and widens their bands by its spread. Where there is no score, ``UnscoredPredictor`` widens the bands of
+latencies that the text fixes by the spread of CPUs: they are narrower than CPUs differ.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
-from rlm_core.inference.work_mixture import facts_of, known_wait
+from rlm_core.inference.work_mixture import facts_of, is_fixed, known_wait
 from rlm_core.types import LEVELS, MEDIAN, CodeText, CpuScale, Prediction, Query
 
 FORMAT = "rlm-cpu-score-1"
@@ -37,6 +38,10 @@ SWITCH = "RLM_LSP_CPU_SCALE"
 _ROUNDS, _BLOCKS = 210, 3
 # Beyond these a score says more about other load than about the CPU: load average per core, and log10 spread.
 _MOST_LOAD, _MOST_SPREAD = 0.5, 0.05
+# The standard deviation in log10 of the speeds of CPUs that run Python: 80 % are within a factor of 1.56 of the
+# reference, which is of medium speed. Virtual machines with shared cores and laptops on battery are slower, current
+# desktops twice as fast.
+UNSCORED_SPREAD = 0.15
 # Function labels are calls of Python code: mostly interpreter, then objects, then array code.
 _SHARES = {"interpreter": 0.5, "allocation": 0.3, "numpy": 0.2}
 
@@ -159,16 +164,21 @@ def score(rates: Rates, base: Rates) -> CpuScore:
     return CpuScore(parts["interpreter"], parts["allocation"], parts["numpy"], 10**overall, spread, cpu_name(), today)
 
 
+def load_problem() -> str | None:
+    """The load of a machine that is too busy to be scored; None for an idle one and where the system does not say."""
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return f"load {load:.1f} on {cores} cores" if load > _MOST_LOAD * cores else None
+
+
 def measure() -> CpuScore:
     """Run the benchmark (about two seconds) and score this machine.
 
     Raises:
         DataError: the machine is busy.
     """
-    cores = os.cpu_count() or 1
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if load > _MOST_LOAD * cores:
-        raise DataError(f"the machine is busy (load {load:.1f} on {cores} cores); score its CPU when it is idle")
+    if (problem := load_problem()) is not None:
+        raise DataError(f"the machine is busy ({problem}); score its CPU when it is idle")
     rates = measure_rates()
     if rates.spread > _MOST_SPREAD:
         raise DataError(
@@ -271,19 +281,30 @@ def _least_wait(code: CodeText) -> float:
 def scaled(prediction: Prediction, cpu: CpuScore, waits: float = 0.0) -> Prediction:
     """A prediction for this CPU: divided by its score, each side of a band widened by its spread.
 
-    Widening is in log space and in quadrature, by as many standard deviations as a normal band of that coverage has.
     The first ``waits`` seconds, which the text waits whatever the CPU, stay as they are.
     """
     if not _applies(prediction) or prediction.median is None:
         return prediction
-    ratio, floor = 1 / cpu.overall, prediction.floor
-    waits = min(waits, prediction.median)
+    ratio, waits = 1 / cpu.overall, min(waits, prediction.median)
+    found = _widened(prediction, ratio, cpu.spread, waits)
+    scale = CpuScale(ratio, cpu.date, waits)
+    banded = tuple(replace(band, source=replace(band.source, cpu_scale=scale)) for band in found.bands)
+    return replace(found, bands=banded)
+
+
+def _widened(prediction: Prediction, ratio: float, spread: float, waits: float) -> Prediction:
+    """Multiply all but the first ``waits`` seconds of a prediction by ``ratio`` and widen its bands by ``spread``.
+
+    Widening is in log space and in quadrature, by as many standard deviations as a normal band of that coverage has.
+    """
+    assert prediction.median is not None, "callers check"
+    floor = prediction.floor
     # Below the floor there is no scale to widen on: the floor replaces a median below it.
     centre = max(prediction.median - waits, floor)
 
     def moved(level: float, end: float) -> float:
         """A quantile of the time without waits."""
-        slack = abs(NormalDist().inv_cdf(level)) * cpu.spread
+        slack = abs(NormalDist().inv_cdf(level)) * spread
         if level < 0.5:
             if end > 0 and centre > 0:
                 end = centre * 10 ** -math.hypot(math.log10(centre / min(end, centre)), slack)
@@ -298,11 +319,30 @@ def scaled(prediction: Prediction, cpu: CpuScore, waits: float = 0.0) -> Predict
     median = waits + (prediction.median - waits) * ratio
     found = (*found[:MEDIAN], median, *found[MEDIAN + 1 :])
     band = prediction.bands[0]
-    source = replace(band.source, cpu_scale=CpuScale(ratio, cpu.date, waits))
-    return replace(
-        prediction,
-        median=median,
-        floor=floor * ratio,
-        bands=bands(found, band.groups, band.rows, source),
-        quantiles=found,
-    )
+    banded = bands(found, band.groups, band.rows, band.source)
+    return replace(prediction, median=median, floor=floor * ratio, bands=banded, quantiles=found)
+
+
+class UnscoredPredictor(PredictorWrapper):
+    """Another predictor for a CPU of unknown speed: bands of latencies that the text fixes are wider."""
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
+        found = self.base.predict(texts, queries)
+        return [
+            [
+                unscored(answer, _least_wait(code)) if _applies(answer) and is_fixed(answer) else answer
+                for answer in line
+            ]
+            for code, line in zip(texts, found, strict=True)
+        ]
+
+
+def unscored(prediction: Prediction, waits: float = 0.0) -> Prediction:
+    """A prediction for a CPU that was not scored: each side of a band is wider by the spread of CPUs.
+
+    The first ``waits`` seconds, which the text waits whatever the CPU, stay as they are.
+    """
+    if not _applies(prediction) or prediction.median is None:
+        return prediction
+    return _widened(prediction, 1.0, UNSCORED_SPREAD, min(waits, prediction.median))

@@ -160,14 +160,16 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
 
 @dataclass(frozen=True, slots=True)
 class UserCorrections:
-    """Corrections from this user's measurements: adapted devices, and the CPU's score if ``rlm-lsp doctor`` has run.
+    """Corrections from this user's measurements: adapted devices, and the CPU's score if it was measured.
 
-    ``unusable`` maps devices to the problem of their adapter. As plain data it can be sent to another machine.
+    ``unusable`` maps devices to the problem of their adapter. ``is_unscored`` says that predictions are for a CPU
+    without a score. As plain data it can be sent to another machine.
     """
 
     adapters: Sequence[Adapter] = ()
     unusable: Mapping[str, str] = field(default_factory=dict)
     score: cpu_score.CpuScore | None = None
+    is_unscored: bool = False
 
     @classmethod
     def read(cls, model_id: str, devices: Path | None = None, *, cpu: bool = True) -> UserCorrections:
@@ -180,7 +182,8 @@ class UserCorrections:
                 adapters += read_adapters(path, model_id)
             except ModelError as error:
                 unusable[path.stem] = str(error)
-        return cls(adapters, unusable, cpu_score.stored() if cpu else None)
+        score = cpu_score.stored() if cpu else None
+        return cls(adapters, unusable, score, cpu and score is None and cpu_score.enabled())
 
     def around(self, base: Predictor) -> Predictor:
         """``base`` with these corrections, and with what was measured of a text in place of its predictions.
@@ -191,6 +194,8 @@ class UserCorrections:
         result: Predictor = AdaptedPredictor(base, self.adapters, self.unusable) if known else base
         if self.score is not None:
             result = cpu_score.ScaledPredictor(result, self.score)
+        elif self.is_unscored:
+            result = cpu_score.UnscoredPredictor(result)
         return GuardedPredictor(AnchoredPredictor(result))
 
 
@@ -200,7 +205,8 @@ def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool 
     Args:
         base: the model's own predictor.
         devices: the folder of adapters; None for the user's.
-        cpu: whether to scale calls to this CPU; the environment's ``RLM_LSP_CPU_SCALE=0`` switches it off too.
+        cpu: whether predictions of calls are for this CPU; if not, and where the environment's ``RLM_LSP_CPU_SCALE=0``
+            switches it off, they are for the reference machine.
     """
     return UserCorrections.read(base.model_id, devices, cpu=cpu).around(base)
 

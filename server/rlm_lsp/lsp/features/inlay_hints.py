@@ -25,6 +25,7 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
 from .code_lens import CodeLenses
+from .cpu_offer import CpuOffer
 from .head_diff import HeadDiffs, marks
 from .hover import Hovers
 from .notice import FirstRunNotice
@@ -106,7 +107,7 @@ class InlayHints:
     ) -> None:
         self._session, self._head_diffs, self._rules = session, head_diffs, unit_rules
         self._lenses, self._hovers = lenses, hovers
-        self._notice = FirstRunNotice(session)
+        self._notice, self._cpu_offer = FirstRunNotice(session), CpuOffer(session)
         self._documents: dict[str, _DocumentHints] = {}
         self.hidden = HiddenHints()
 
@@ -154,6 +155,7 @@ class InlayHints:
                 kept.put(unit, self._made_from(uri, unit), hint)
         self._head_diffs.update(analysis)
         self._notice.give(shown)
+        self._cpu_offer.give(shown)
         found = [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
         may_hide = settings.hints_shown == "relevant" and not self.hidden.all_shown
         functions = [unit for unit in requested if unit.analysed.unit.kind == "function"]

@@ -11,9 +11,18 @@ from pathlib import Path
 import pytest
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.adaptation import cpu_score
-from rlm_core.inference.adaptation.cpu_score import CpuScore, Rates, ScaledPredictor, scaled
+from rlm_core.inference.adaptation.cpu_score import (
+    UNSCORED_SPREAD,
+    CpuScore,
+    Rates,
+    ScaledPredictor,
+    UnscoredPredictor,
+    scaled,
+    unscored,
+)
+from rlm_core.inference.adaptation.predictor import UserCorrections
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.predictor import WithoutComparison
+from rlm_core.inference.predictor import Predictor, PredictorWrapper, WithoutComparison
 from rlm_core.types import Basis, CalibrationSource
 
 from tests.fakes import NO_NUMBER, quantiles
@@ -190,3 +199,57 @@ def test_the_scaled_predictor_passes_questions_on() -> None:
     waits = "def f():\n    time.sleep(5e-5)\n"
     [[answer]] = predictor.predict([CodeText(waits, "python", "call")], [[Query("latency", "x86-64")]])
     assert answer == scaled(CALL, SLOW, 5e-5)
+
+
+FIXED = replace(CALL, bands=bands(QUANTILES, 40, 400, CalibrationSource("fixed/call/python/latency")))
+
+
+def test_a_cpu_of_unknown_speed_has_the_same_medians_and_wider_bands() -> None:
+    found = unscored(FIXED)
+    assert (found.median, found.floor) == (FIXED.median, FIXED.floor)
+    assert found.band is not None
+    slack = 1.2816 * UNSCORED_SPREAD
+    assert found.band.high == pytest.approx(1e-4 * 10 ** math.hypot(1, slack), rel=1e-4)
+    assert found.band.low == pytest.approx(1e-4 / 10 ** math.hypot(1, slack), rel=1e-4)
+    assert found.band.source == FIXED.bands[0].source
+    assert list(found.quantiles) == sorted(found.quantiles)
+
+
+def test_a_narrow_band_is_as_wide_as_cpus_differ_and_waits_do_not_differ() -> None:
+    narrow = tuple(1.0 + value for value in quantiles(1e-4, 1.01))
+    found = unscored(replace(FIXED, median=narrow[8], quantiles=narrow), 1.0)
+    assert found.band is not None
+    assert found.median == narrow[8]
+    assert (found.band.high - 1.0) / (narrow[8] - 1.0) == pytest.approx(10 ** (1.2816 * UNSCORED_SPREAD), rel=0.01)
+    assert found.band.low > 1.0
+
+
+def test_only_latencies_that_the_text_fixes_are_widened_without_a_score() -> None:
+    class Both(Fake):
+        def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+            return [[FIXED, CALL, replace(FIXED, metric="memory")] for _ in texts]
+
+    [answers] = UnscoredPredictor(Both()).predict([CodeText("def f():\n    pass\n", "python", "call")], [[]])
+    assert answers == [unscored(FIXED), CALL, replace(FIXED, metric="memory")]
+
+
+@pytest.mark.parametrize(
+    ("score", "cpu", "switch", "widened"),
+    [(None, True, "1", True), (None, True, "0", False), (None, False, "1", False), (SLOW, True, "1", False)],
+)
+def test_corrections_know_whether_predictions_are_for_a_cpu_without_a_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: CpuScore | None, cpu: bool, switch: str, widened: bool
+) -> None:
+    monkeypatch.setattr(cpu_score, "default_path", lambda: tmp_path / "score.json")
+    monkeypatch.setenv(cpu_score.SWITCH, switch)
+    if score is not None:
+        cpu_score.write(score, tmp_path / "score.json")
+    corrections = UserCorrections.read("test-1", tmp_path / "devices", cpu=cpu)
+    assert corrections.is_unscored is widened
+    predictor = corrections.around(Fake())
+    assert (UnscoredPredictor in [type(each) for each in layers(predictor)]) is widened
+
+
+def layers(predictor: Predictor) -> list[Predictor]:
+    """A predictor and those inside it."""
+    return [predictor, *(layers(predictor.base) if isinstance(predictor, PredictorWrapper) else ())]
