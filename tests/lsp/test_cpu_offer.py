@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -46,13 +47,13 @@ def answer(
     """Have a client answer every question with a button (None: close it), ``after`` an event; return the questions."""
     asked: list[types.ShowMessageRequestParams] = []
 
-    @session.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
     async def on_request(params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
         asked.append(params)
         if after is not None:
             await after.wait()
         return types.MessageActionItem(title) if title is not None else None
 
+    session.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(on_request)
     return asked
 
 
@@ -68,7 +69,7 @@ async def label_of(session: Session, folder: Path, text: str) -> str:
 
 
 @pytest.mark.asyncio
-async def test_one_click_scores_the_cpu_and_halves_the_times_of_one_twice_as_fast(start: Start, home: Path) -> None:
+async def test_a_click_scores_the_cpu_and_halves_the_times_where_it_is_twice_as_fast(start: Start, home: Path) -> None:
     session = await start(editor="vscode")
     clicked = asyncio.Event()
     asked = answer(session, SCORE, after=clicked)
@@ -95,7 +96,7 @@ async def test_one_click_scores_the_cpu_and_halves_the_times_of_one_twice_as_fas
 async def median(session: Session, uri: str) -> float:
     """The predicted latency of the one function of a file, in seconds."""
     asked = types.ExecuteCommandParams("rlm-lsp.predictFile", [uri])
-    rows = await session.client.workspace_execute_command_async(asked)
+    rows: Any = await session.client.workspace_execute_command_async(asked)
     [value] = [row["median"] for row in rows if row["metric"] == "latency"]
     return float(value)
 
@@ -123,7 +124,7 @@ async def test_a_text_that_does_not_fix_its_cost_is_no_occasion(start: Start, ho
     assert asked == []
 
 
-def test_a_new_user_and_one_with_a_busy_or_scored_machine_are_not_asked(
+def test_new_users_and_users_of_busy_or_scored_machines_get_no_offer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpu_score, "load_problem", lambda: None)

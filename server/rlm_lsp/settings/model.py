@@ -183,8 +183,8 @@ class Settings:
     notice: bool = _setting(
         True,
         kinds.switch(),
-        "Show one message to a new user: what a prediction means, or that a file has nothing to show a hint for."
-        " Never shown when `CI` is set.",
+        "Show one message to a new user: what a prediction means, or that a file has nothing to show a hint for; and"
+        " offer once per machine to score its CPU. Never shown when `CI` is set.",
         "session",
     )
     changes: bool = _setting(True, kinds.switch(), "Show predicted changes in cost since git `HEAD`, such as `▲ 2.1×`.")

@@ -79,8 +79,9 @@ def _depends_on_cpu(prediction: Prediction) -> bool:
     """Return whether a prediction is a time of a CPU without a score that the text fixes."""
     from rlm_core.inference.work_mixture import is_fixed
 
-    is_time = (prediction.basis, prediction.metric) == ("call", "latency") and prediction.band is not None
-    return is_time and is_fixed(prediction) and prediction.band.source.cpu_scale is None
+    band = prediction.band
+    is_time = (prediction.basis, prediction.metric) == ("call", "latency")
+    return is_time and band is not None and is_fixed(prediction) and band.source.cpu_scale is None
 
 
 def may_offer(folder: Path, started: float) -> bool:
