@@ -17,7 +17,7 @@ from .clients import CLIENTS
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
 Start = Callable[..., Awaitable[Any]]
-CHEAP = "def work(n):\n    return n\n"
+CHEAP = "def work(n):\n    return n + 1\n"
 DEAR = "def work(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
 OTHER = "\n\ndef other(values):\n    return values[0]\n"
 CALLER = "\n\ndef caller(n):\n    return work(n)\n"
