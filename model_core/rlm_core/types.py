@@ -28,7 +28,8 @@ BASIS_OF_KIND: dict[str, Basis] = {
 # Below it the overhead that measuring subtracts is larger than the call itself.
 MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0, "accuracy": 0.0}
 # What a number rests on: a measurement of this text, one of an earlier text times a predicted ratio, or the model.
-NumberSource = Literal["measured", "anchored", "predicted"]
+# ``curve`` is a line through measurements at several sizes.
+NumberSource = Literal["measured", "anchored", "curve", "predicted"]
 METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "call": ("latency", "memory"),
     "program": ("latency", "memory"),
@@ -39,6 +40,8 @@ METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
 # The levels of a prediction's quantiles: symmetric about the median, the ends of all bands among them.
 LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995)
 MEDIAN = LEVELS.index(0.5)
+# Calibration tasks of texts that fix their cost start so.
+FIXED_TASK = "fixed/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,8 @@ class Wait:
     """A place where a unit waits: ``line`` is a 0-based line of the unit's text, ``call`` the called name as written.
 
     ``seconds`` is None where the text does not say how long; ``share`` is the estimated share of calls that wait there.
-    A loop whose iterations the text does not fix waits ``seconds`` for each item of the sizes ``per``. Where
-    ``on_error``, only a handler of an exception waits.
+    A loop whose iterations the text does not fix waits ``seconds`` for each item of the sizes ``per``; ``terms`` are
+    the seconds of all its iterations. Where ``on_error``, only a handler of an exception waits.
     """
 
     kind: WaitKind
@@ -114,11 +117,12 @@ class Wait:
     share: float = 1.0
     per: tuple[str, ...] = ()
     on_error: bool = False
+    terms: tuple[CostTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The growth of a cost with one input: ``size**degree * log(size)**logs * base**size``.
+    """The growth of a cost with one input: ``size**degree * log2(size)**logs * base**size``.
 
     ``size`` is the input as the text names it: a number itself, or the length of a container.
     """
@@ -127,6 +131,14 @@ class Growth:
     degree: float = 1.0
     logs: float = 0.0
     base: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CostTerm:
+    """One term of a sum over sizes: an amount times what each size contributes; the constant term has no factors."""
+
+    amount: Amount
+    factors: tuple[Growth, ...] = ()
 
 
 class CauseKind(StrEnum):
@@ -161,7 +173,8 @@ class CostFacts:
 
     ``known`` is the part that the text fixes; ``typical`` adds typical sizes and costs for what it does not fix, and
     ``large`` large sizes.
-    ``growth`` lists the inputs that the leading term depends on, the fastest first.
+    ``growth`` lists the inputs that the leading term depends on, the fastest first. ``terms`` add up to the cost at any
+    sizes; empty for a cost that depends on no size, which is ``known``.
     """
 
     known: Amount = Amount()
@@ -169,6 +182,15 @@ class CostFacts:
     large: float = 0.0
     growth: tuple[Growth, ...] = ()
     causes: tuple[Cause, ...] = ()
+    terms: tuple[CostTerm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCalls:
+    """The calls of one name, or operations, whose cost is not known; ``terms`` add up to their number at any sizes."""
+
+    name: str
+    terms: tuple[CostTerm, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +200,8 @@ class WorkFacts:
     ``unknown_calls`` is the expected number of executed calls whose cost is not known, ``unknown_sizes`` the number of
     sizes that the text does not fix, ``opaque`` that of operations on objects of unknown types, which may run any code.
     ``unknown`` names the calls (``fetch()``) and operations (``+``) in these two, the most frequent first, with how
-    often each runs, and ``types`` the types of parameters that the text shows, as type hints.
+    often each runs at typical sizes, ``repeated`` those whose number depends on sizes, and ``types`` the types of
+    parameters that the text shows, as type hints.
     ``endless`` is the line of a loop or recursion that may not end, ``nodes`` how much syntax was read.
     """
 
@@ -192,6 +215,7 @@ class WorkFacts:
     nodes: int = 0
     unknown: tuple[tuple[str, float], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
+    repeated: tuple[UnknownCalls, ...] = ()
 
     def __hash__(self) -> int:
         # Texts with facts are keys of caches: facts that differ nearly always differ in these.
@@ -205,6 +229,48 @@ class WorkFacts:
     def of(self, metric: str) -> CostFacts:
         """The facts about latency or memory."""
         return self.memory if metric == "memory" else self.latency
+
+
+# Where the size of a function's input comes from; the first that is known counts.
+# ``query`` is a size that a budget or a table asks about.
+SizeSource = Literal["query", "comment", "settings", "recorded", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeValue:
+    """A size of a function's input: the number of items, or a number itself, and where the value comes from.
+
+    ``name`` is as the analysis names it (``items``, ``rows[]``, ``self.queue``). ``rule`` is the key of the settings
+    that gives it, or where else it is written.
+    """
+
+    name: str
+    value: float
+    source: SizeSource
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSpread:
+    """The least, median and largest value of a size over the recorded calls of a unit."""
+
+    least: float
+    median: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizedCalls:
+    """Calls of a unit with inputs of about the same sizes.
+
+    ``sizes`` are their medians by name, ``median`` is of the metric in SI units over ``calls``. ``scaled`` are calls
+    that were made again with larger inputs, not calls of the tests.
+    """
+
+    sizes: Mapping[str, float]
+    median: float
+    calls: int
+    scaled: bool = False
 
 
 class MeasurementMark(StrEnum):
@@ -222,7 +288,8 @@ class MeasuredCost:
     ``calls`` were measured in ``tests`` tests on the processor or GPU ``device`` with ``runtime`` (``cpython-3.12``) on
     ``date`` (YYYY-MM-DD). ``kind`` is that of :class:`rlm_core.measurement.Measurement`. ``workload`` is as a query has
     it, as pairs of name and value. ``cpu_ratio`` is set where a latency was multiplied by it for this machine's CPU.
-    ``committed`` is set for a measurement that came with the project.
+    ``committed`` is set for a measurement that came with the project. ``sizes`` are those of its calls by name, and
+    ``sized`` the calls by their sizes, smallest first.
     """
 
     metric: Metric
@@ -239,6 +306,8 @@ class MeasuredCost:
     cpu_ratio: float | None = None
     marks: tuple[MeasurementMark, ...] = ()
     committed: bool = False
+    sizes: tuple[tuple[str, SizeSpread], ...] = ()
+    sized: tuple[SizedCalls, ...] = field(default=(), hash=False)
 
 
 class FoundCost(NamedTuple):
@@ -357,7 +426,8 @@ class CodeText:
     ask; no number depends on them otherwise. The same is true of ``judge``, the judge of a program's file. ``work`` is
     what static analysis knows; None where there was none. ``measured`` is what was measured of the unit. No model reads
     it: it takes precedence over what they predict, see :mod:`rlm_core.inference.anchoring`. ``calls`` is where costs of
-    callees come from; None where calls were not resolved.
+    callees come from; None where calls were not resolved. ``sizes`` are the known sizes of its inputs, for which
+    :mod:`rlm_core.inference.sized_predictor` answers.
     """
 
     text: str
@@ -369,6 +439,7 @@ class CodeText:
     measured: tuple[Anchor, ...] = ()
     judge: JudgeChoice | None = None
     calls: Calls | None = None
+    sizes: tuple[SizeValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,6 +580,15 @@ class GrowthEstimate:
         return tuple(size for size in self.sizes if not size.startswith("?"))
 
 
+class HoldsFor(StrEnum):
+    """The inputs for which the cost of a function holds."""
+
+    SMALL_INPUTS = "small inputs"  # like those of a project's tests
+    MEASURED_SIZES = "measured sizes"
+    GIVEN_SIZES = "given sizes"
+    ALL_INPUTS = "all inputs"  # the text fixes the cost
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """The answer to one query, in SI units, or the reason why the model abstains.
@@ -563,13 +643,21 @@ class Prediction:
         """The source of the number."""
         return "predicted"
 
+    @property
+    def holds_for(self) -> HoldsFor | None:
+        """The inputs for which the number holds; None without a number, and for what is asked about at a workload."""
+        if self.basis != "call" or self.median is None:
+            return None
+        is_fixed = self.bands and self.bands[0].source.task.startswith(FIXED_TASK)
+        return HoldsFor.ALL_INPUTS if is_fixed else HoldsFor.SMALL_INPUTS
+
 
 @dataclass(frozen=True, slots=True)
 class CostRatio:
     """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``.
 
     ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
-    not rest on both.
+    not rest on both. ``sizes`` are those at which the costs were compared; empty for small inputs.
     """
 
     basis: Basis
@@ -581,6 +669,7 @@ class CostRatio:
     quantiles: tuple[float, ...] = ()
     abstained: Abstention | None = None
     agreed: float | None = None
+    sizes: tuple[SizeValue, ...] = ()
 
     def above(self, ratio: float) -> float:
         """The calibrated probability of a larger ratio; NaN when the model abstains."""
@@ -604,6 +693,60 @@ class MeasuredPrediction(Prediction):
     def source(self) -> NumberSource:
         """The source of the number."""
         return "measured" if self.ratio is None else "anchored"
+
+    @property
+    def holds_for(self) -> HoldsFor | None:
+        """The sizes at which it was measured, where they were recorded."""
+        if self.basis != "call":
+            return None
+        return HoldsFor.MEASURED_SIZES if self.cost.sizes else HoldsFor.SMALL_INPUTS
+
+
+@dataclass(frozen=True, slots=True)
+class CallCount:
+    """How often a call of unknown cost runs at given sizes; ``name`` is as it is written, like ``fetch()``."""
+
+    name: str
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostAtSizes:
+    """What supports a cost at given sizes.
+
+    ``curve``: a line through measurements at several sizes; ``beyond`` is how far the size is above the largest of
+    them, at least 1. ``arithmetic``: the text fixes everything but the sizes. ``bound``: it does not; the cost is at
+    least ``least``, and the calls of unknown cost come on top of it. Then the numbers of the prediction are still those
+    for small inputs.
+    """
+
+    kind: Literal["curve", "arithmetic", "bound"]
+    sizes: tuple[SizeValue, ...]
+    beyond: float = 1.0
+    least: float = 0.0
+    calls: tuple[CallCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedPrediction(Prediction):
+    """The answer to a query about a function at known sizes of its inputs.
+
+    ``small`` is the answer for inputs like those of tests, measured or predicted.
+    """
+
+    at: CostAtSizes
+    small: Prediction
+
+    @property
+    def source(self) -> NumberSource:
+        """The source of the number."""
+        kinds: dict[str, NumberSource] = {"curve": "curve", "arithmetic": "predicted"}
+        return kinds.get(self.at.kind, self.small.source)
+
+    @property
+    def holds_for(self) -> HoldsFor | None:
+        """The given sizes; of a bound, the inputs for which its number holds."""
+        return self.small.holds_for if self.at.kind == "bound" else HoldsFor.GIVEN_SIZES
 
 
 def exceedance(quantiles: tuple[float, ...], value: float, floor: float = 0.0) -> float:

@@ -21,7 +21,7 @@ from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
 from rlm_lsp.cli.app import app
 from rlm_lsp.lsp.features.inlay_hints import PADDING
-from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering import hint_label
 from rlm_lsp.settings.model import MAX_LABEL
 
 from tests.paths import REPOSITORY
@@ -238,6 +238,6 @@ def labels_of() -> Callable[[Rows], dict[int, str]]:
                 by_line.setdefault(row["line"] - 1, []).append(
                     Prediction(row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False)
                 )
-        return {line: render.label(predictions, width=MAX_LABEL - PADDING) for line, predictions in by_line.items()}
+        return {line: hint_label.label(predictions, width=MAX_LABEL - PADDING) for line, predictions in by_line.items()}
 
     return labels

@@ -6,20 +6,20 @@ Nothing is run. The time that the analysis takes is bounded by a budget of synta
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlm_core.types import Amount, Cause, CauseKind, CostFacts, Growth, Wait, WorkFacts
+from rlm_core.types import Amount, Cause, CauseKind, CostFacts, CostTerm, Growth, UnknownCalls, Wait, WorkFacts
 
 from . import library
+from .at_sizes import likely_wait, stated
 from .bounds.argument_transitions import SYMBOL
 from .domain.constructors import FileReadings
 from .domain.context import Context, TooComplex
 from .domain.dispatch import execute
 from .domain.frames import Frame
 from .domain.meter import Meter, PendingCause, PendingWait
-from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree
+from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree, raised
 from .domain.syntax import parse, walk
 from .domain.values import Value
 from .evaluate.function_bodies import bind_defaults, read_function
@@ -34,7 +34,7 @@ TYPICAL_CALL_SECONDS = 2e-6
 _MOST_CAUSES = 6
 _MOST_WAITS = 8
 _MOST_UNKNOWN = 48
-_EVEN = 0.5  # share of the runs
+_MOST_REPEATED = 12
 _MOST_NAME = 60
 
 
@@ -169,10 +169,10 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     seconds, memory = meter.total, meter.peak
     sizes = {name for quantity in (seconds, *meter.unknown.values()) for name in quantity.names}
     unknown = {
-        name: _stated(times.evaluate(lambda name: TYPICAL_SIZE)[1]) for name, times in sorted(meter.unknown.items())
+        name: stated(times.evaluate(lambda name: TYPICAL_SIZE)[1]) for name, times in sorted(meter.unknown.items())
     }
     missing, opaque = (
-        _stated(sum(times for name, times in unknown.items() if name.endswith("()") is is_call))
+        stated(sum(times for name, times in unknown.items() if name.endswith("()") is is_call))
         for is_call in (True, False)
     )
     waits = [_wait(wait) for wait in meter.waits]
@@ -187,38 +187,39 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         opaque=opaque,
         unknown=tuple(sorted(unknown.items(), key=lambda entry: -entry[1])[:_MOST_UNKNOWN]),
         nodes=nodes,
+        repeated=_repeated(meter, unknown),
     )
 
 
 def _wait(wait: PendingWait) -> Wait:
-    """A wait as it is reported.
-
-    What more than half of the runs do not wait for is not likely, whatever the mean is; of two branches that are as
-    likely as each other, the mean is. Least and most of a wait that a size repeats are for no item and for one.
-    """
+    """A wait as it is reported. Least and most of a wait that a size repeats are for no item and for one."""
     amount: Amount | None = None
     per: tuple[str, ...] = ()
     share = min(max(wait.share[1], 0.0), 1.0)
     if wait.seconds is not None:
-        low, likely, high = (_stated(value) for value in wait.seconds.evaluate(lambda name: 1.0))
+        low, likely, high = (stated(value) for value in wait.seconds.evaluate(lambda name: 1.0))
         per = tuple(dict.fromkeys(name.removeprefix(SYMBOL) for name in wait.seconds.names))
-        low = _stated(wait.seconds.evaluate(lambda name: 0.0)[0])
-        if share < _EVEN or wait.on_error:
-            likely = 0.0
-        elif share == _EVEN:
-            likely *= _EVEN
-        amount = Amount(low, max(likely, low), high)
-    return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error)
+        low = stated(wait.seconds.evaluate(lambda name: 0.0)[0])
+        amount = likely_wait((low, likely, high), share, on_error=wait.on_error)
+    terms = _terms(wait.seconds) if wait.seconds is not None and per else ()
+    return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error, terms)
+
+
+def _repeated(meter: Meter, unknown: Mapping[str, float]) -> tuple[UnknownCalls, ...]:
+    """The unknown calls and operations whose number depends on sizes, the most frequent first."""
+    named = [(name, terms) for name, times in meter.unknown.items() if (terms := _terms(times))]
+    named.sort(key=lambda entry: (-unknown[entry[0]], entry[0]))
+    return tuple(UnknownCalls(name, terms) for name, terms in named[:_MOST_REPEATED])
 
 
 def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, extra: float = 0.0) -> CostFacts:
-    low, likely, high = (_stated(value) for value in quantity.evaluate(lambda name: 0.0))
-    typical = _stated(_stated(quantity.evaluate(lambda name: TYPICAL_SIZE)[1]) + extra)
+    low, likely, high = (stated(value) for value in quantity.evaluate(lambda name: 0.0))
+    typical = stated(stated(quantity.evaluate(lambda name: TYPICAL_SIZE)[1]) + extra)
     kept = [cause for cause in causes if (cause.kind is CauseKind.ALLOCATION) is memory]
     listed: dict[tuple[CauseKind, int], tuple[float, float | None, str | ast.AST]] = {}
     for cause in kept:
-        amount = _stated(cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1])
-        count = None if cause.count.exact is None else _stated(cause.count.exact)
+        amount = stated(cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1])
+        count = None if cause.count.exact is None else stated(cause.count.exact)
         key = (cause.kind, cause.line)
         if key not in listed or listed[key][0] < amount:
             listed[key] = (amount, count, cause.name)
@@ -230,17 +231,22 @@ def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, e
         ),
         key=lambda cause: (-cause.amount, cause.line),
     )[:_MOST_CAUSES]
-    large = _stated(_stated(quantity.evaluate(lambda name: LARGE_SIZE)[1]) + extra)
-    return CostFacts(Amount(low, likely, high), typical, large, _growth(quantity), tuple(ranked))
-
-
-def _stated(value: float) -> float:
-    """A number as facts have it: of no negative size, and finite, since JSON knows no infinity."""
-    return min(max(value, 0.0), sys.float_info.max)
+    large = stated(stated(quantity.evaluate(lambda name: LARGE_SIZE)[1]) + extra)
+    return CostFacts(Amount(low, likely, high), typical, large, _growth(quantity), tuple(ranked), _terms(quantity))
 
 
 def _text(name: str | ast.AST) -> str:
     return name if isinstance(name, str) else ast.unparse(name)[:_MOST_NAME]
+
+
+def _terms(quantity: Quantity) -> tuple[CostTerm, ...]:
+    """The sum over sizes that a quantity is; empty for one that depends on no size."""
+    if not quantity.names:
+        return ()
+    return tuple(
+        CostTerm(Amount(low, likely, high), _factors(monomial))
+        for monomial, (low, likely, high) in quantity.terms.items()
+    )
 
 
 def _growth(quantity: Quantity) -> tuple[Growth, ...]:
@@ -250,22 +256,26 @@ def _growth(quantity: Quantity) -> tuple[Growth, ...]:
     ]
     if not terms:
         return ()
-    leading = max(terms, key=degree)
+    growth = list(_factors(max(terms, key=degree)))
+    growth.sort(key=lambda entry: (-entry.base, -entry.degree, -entry.logs, entry.size))
+    return tuple(growth)
+
+
+def _factors(monomial: Monomial) -> tuple[Growth, ...]:
+    """What each size contributes to a product."""
     by_name: dict[str, list[float]] = {}
-    for (name, form), power in _named(leading):
+    for (name, form), power in _named(monomial):
         entry = by_name.setdefault(name, [0.0, 0.0, 1.0])
         if form == LINEAR:
             entry[0] += power
         elif form == LOG:
             entry[1] += power
         else:
-            entry[2] *= float(form)
-    growth = [
-        Growth(name, *(_stated(round(value, digits)) for value, digits in zip(values, (3, 3, 4), strict=True)))
+            entry[2] *= raised(float(form), power)
+    return tuple(
+        Growth(name, *(stated(round(value, digits)) for value, digits in zip(values, (3, 3, 4), strict=True)))
         for name, values in by_name.items()
-    ]
-    growth.sort(key=lambda entry: (-entry.base, -entry.degree, -entry.logs, entry.size))
-    return tuple(growth)
+    )
 
 
 def _named(monomial: Monomial) -> list[tuple[tuple[str, str], float]]:

@@ -25,6 +25,7 @@ from rlm_core.cost.domain.quantities import part_of
 from rlm_core.cost.scope import Texts
 from rlm_core.errors import ModelError
 from rlm_core.types import (
+    FIXED_TASK,
     LEVELS,
     MEDIAN,
     Abstention,
@@ -353,7 +354,7 @@ def stated_floor(facts: WorkFacts, metric: str) -> float:
 
 def is_fixed(prediction: Prediction) -> bool:
     """Return whether a prediction is for a text that fixes its cost."""
-    return prediction.band is not None and prediction.band.source.task.startswith(f"{FIXED}/")
+    return prediction.band is not None and prediction.band.source.task.startswith(FIXED_TASK)
 
 
 def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -> float:

@@ -14,7 +14,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import NormalDist
@@ -349,6 +349,8 @@ def cost_here(one: Measurement, here: Here, runtime: str | None, now: datetime |
         ratio,
         tuple(marks),
         is_committed(one),
+        tuple(one.sizes.items()),
+        one.sized if ratio is None else tuple(replace(calls, median=calls.median * ratio) for calls in one.sized),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rlm_core.source.canonical import CanonicalForm, canonical
-from rlm_core.types import BASIS_OF_KIND, Basis, Metric
+from rlm_core.types import BASIS_OF_KIND, Basis, Metric, SizedCalls, SizeSpread
 
 Kind = Literal["function", "generator", "coroutine", "async generator", "program", "kernel", "module", "network"]
 RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator"})
@@ -22,29 +22,6 @@ MOST_SIZES, MOST_SIZED = 16, 12
 SIZE_NAME, MOST_SIZE_NAME = r"^[^\W\d]\w*(?:\.\w+|\[\])*\Z", 200
 """The form of a size's name, as ``rows[]`` or ``self.queue``, and its length."""
 MACHINES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "arm64"}
-
-
-@dataclass(frozen=True, slots=True)
-class SizeSpread:
-    """The least, median and largest value of a size over the recorded calls of a unit."""
-
-    least: float
-    median: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class SizedCalls:
-    """Calls of a unit with inputs of about the same sizes.
-
-    ``sizes`` are their medians by name, ``median`` is of the metric in SI units over ``calls``. ``scaled`` are calls
-    that were made again with larger inputs, not calls of the tests.
-    """
-
-    sizes: Mapping[str, float]
-    median: float
-    calls: int
-    scaled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

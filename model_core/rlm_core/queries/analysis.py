@@ -9,17 +9,18 @@ for names once, and a file is parsed when a call may run one of its functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from rlm_core.boundary import absorb, each
+from rlm_core.boundary import absorb, each, guarded
 from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.directives import find_directives
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.module_index import ModuleIndex, merged
 from rlm_core.source.parsed import ParsedSource
@@ -33,6 +34,18 @@ from rlm_core.types import (
 )
 
 from .called_functions import CallReader, FileMeasurements, PackageView
+from .function_sizes import (
+    NO_COMMENTS,
+    NO_RULES,
+    NOTHING_GIVEN,
+    Given,
+    SizeComments,
+    SizeRules,
+    given_sizes,
+    input_names_of,
+    known_sizes,
+    read_size_comments,
+)
 from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .measured_texts import MeasuredTexts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
@@ -42,6 +55,7 @@ if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
+SizeRulesOf = Callable[[Path | None], SizeRules]
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
@@ -85,13 +99,14 @@ class UrgentLines(Protocol):
 class _Reading:
     """What the model reads of a unit, what was measured of it, and the texts of the functions that it depends on.
 
-    ``failure`` as in :class:`AnalysedUnit`.
+    ``failure`` as in :class:`AnalysedUnit`; ``given`` are the sizes that comments and settings give.
     """
 
     code: CodeText
     measured: tuple[Anchor, ...] = ()
     depends_on: frozenset[str] = frozenset()
     failure: str = ""
+    given: Given = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +129,8 @@ class Analyser:
     """Analyses files and remembers the indices of the files that they import. Not thread-safe: use one per thread.
 
     ``default_sizes`` gives the sizes of a file's kernels where the file names none, see
-    :func:`rlm_core.queries.kernel_sizes.sizes_of`; ``measured`` looks up what was measured of units.
+    :func:`rlm_core.queries.kernel_sizes.sizes_of`; ``measured`` looks up what was measured of units; ``size_rules``
+    gives the sizes that the settings name for the functions of a file.
     """
 
     def __init__(
@@ -122,8 +138,10 @@ class Analyser:
         overlay: Overlay | None = None,
         default_sizes: DefaultSizes | None = None,
         measured: MeasuredUnits | None = None,
+        size_rules: SizeRulesOf | None = None,
     ) -> None:
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
+        self._size_rules: SizeRulesOf = size_rules or (lambda path: NO_RULES)
         self._measured = MeasuredLookup(measured)
         self._files = PackageFiles(overlay or (lambda path: None), lambda index: self._measured.prepare(index.units))
         self._reader = PythonReader()
@@ -297,6 +315,7 @@ class Analyser:
         )
         context = view.context(scope.index)
         structure = self._files.structure(path)
+        comments, rules = self._given_sizes(parsed, units, path)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
         shared = self._measured.shared_names(units)
@@ -305,7 +324,13 @@ class Analyser:
         readings: dict[tuple[str, str, str], _Reading] = {}
         kept: set[tuple[str, str, str]] = set()
 
-        def read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
+        def read(
+            unit: Unit,
+            scope: ModuleScope,
+            view: PackageView,
+            measured: tuple[Anchor, ...] = (),
+            given: Given = NOTHING_GIVEN,
+        ) -> _Reading:
             check()
             if len(unit.text) > MAX_UNIT_CHARACTERS:
                 raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
@@ -322,16 +347,24 @@ class Analyser:
             facts = work.facts if work is not None else None
             workloads = workloads_of(unit)
             code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, anchors, calls=calls)
-            return _Reading(code, measured, frozenset(texts))
+            if is_function and (given or any(anchor.cost.sizes or anchor.cost.sized for anchor in measured)):
+                code = replace(code, sizes=known_sizes(input_names_of(unit.text, facts, measured), given, measured))
+            return _Reading(code, measured, frozenset(texts), given=given)
 
         def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> _Reading:
             absorb(f"the analysis of {unit.qualname} in {path or name or 'a text'}", error)
             code = CodeText(unit.text, unit.language, unit.basis, workloads=workloads_of(unit), measured=measured)
             return _Reading(code, measured, failure=type(error).__name__)
 
-        def try_read(unit: Unit, scope: ModuleScope, view: PackageView, measured: tuple[Anchor, ...] = ()) -> _Reading:
+        def try_read(
+            unit: Unit,
+            scope: ModuleScope,
+            view: PackageView,
+            measured: tuple[Anchor, ...] = (),
+            given: Given = NOTHING_GIVEN,
+        ) -> _Reading:
             try:
-                return read(unit, scope, view, measured)
+                return read(unit, scope, view, measured, given)
             except Exception as error:
                 return text_alone(unit, error, measured)
 
@@ -353,19 +386,22 @@ class Analyser:
                 self._measured_texts.add(its_scope.index, text)
             return try_read(replace(unit, text=text), its_scope, its_view).code
 
-        def reading_of(unit: Unit) -> _Reading:
+        def reading_of(place: int) -> _Reading:
+            unit = units[place]
+            given = given_sizes(comments, place, rules, scope.index.dotted, unit)
             is_shared = (unit.qualname, unit.text) in shared
             measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
             key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
             is_same = reading is not None and reading.measured == measured and not reading.failure
+            is_same = is_same and reading is not None and reading.given == given
             if reading is None or not is_same or reading.code.workloads != workloads_of(unit):
-                reading = try_read(unit, scope, view, measured)
+                reading = try_read(unit, scope, view, measured, given)
             elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
                 if provisional:
                     kept.add(key)
                 else:
-                    reading = try_read(unit, scope, view, measured)
+                    reading = try_read(unit, scope, view, measured, given)
             readings[key] = reading
             return reading
 
@@ -376,7 +412,7 @@ class Analyser:
                 if place not in found:
                     unit = units[place]
                     try:
-                        reading = reading_of(unit)
+                        reading = reading_of(place)
                     except Exception as error:
                         reading = text_alone(unit, error)
                     found[place] = AnalysedUnit(unit, reading.code, sizes.get(unit), reading.failure)
@@ -423,6 +459,17 @@ class Analyser:
             return CodeText(text, unit.language, unit.basis, measured=measured)
         work = self._facts.of_outline(text, unit.language)
         return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
+
+    def _given_sizes(
+        self, parsed: ParsedSource, units: Sequence[Unit], path: Path | None
+    ) -> tuple[SizeComments, SizeRules]:
+        """What comments and settings say about the sizes of the functions of a file."""
+        nothing: tuple[SizeComments, SizeRules] = NO_COMMENTS, NO_RULES
+        return guarded(
+            f"the sizes of functions in {path or 'a text'}",
+            lambda: (read_size_comments(find_directives(parsed), units), self._size_rules(path)),
+            lambda error: nothing,
+        )
 
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
         """The sizes of kernels and modules, as far as they are known."""

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from rlm_core.source.directives import Directive, Directives, find_directives
+from rlm_core.source.directives import Directive, find_directives
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Span, Unit
+from rlm_core.types import Unit
 
+from .function_sizes import KEYWORD, SizesProblem, owner_of, read_size_comments
 from .kernel_arguments import default_workload, kernel_arguments
 from .kernel_benchmarks import benchmarked
 from .module_sizes import forward_parameters, inferred_sizes
@@ -29,7 +30,6 @@ from .sizes import canonical_workload, dtype_name, is_sized, read_sizes
 
 Origin = Literal["comment", "benchmark", "call", "layers", "autotune", "default"]
 MOST_LINES = 16
-KEYWORD = "sizes"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _VISIBLE = re.compile(rb"[^\r\n]")
 _WORD = re.compile(r"(?P<name>[^\W\d]\w*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+)")
@@ -49,14 +49,6 @@ class UnitSizes:
     origin: Origin
     line: int | None = None
     call: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SizesProblem:
-    """A mistake in a comment about sizes: one line of text, and the span that it is about."""
-
-    text: str
-    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +121,19 @@ def _without_errors(parsed: ParsedSource) -> bytes:
 def _comments(
     parsed: ParsedSource, units: Sequence[Unit]
 ) -> tuple[dict[Unit, list[dict[str, str]]], list[SizesProblem]]:
-    """The workloads in the comments of each kernel and module, and the mistakes."""
+    """The workloads in the comments of each kernel and module, and the mistakes, those about functions included."""
     kernels = [unit for unit in units if unit.kind == "module" or (unit.kind, unit.language) == ("kernel", "triton")]
     workloads: dict[Unit, list[dict[str, str]]] = {}
     problems: list[SizesProblem] = []
     directives = find_directives(parsed)
+    of_functions = read_size_comments(directives, units)
     for directive in directives:
-        if directive.keyword != KEYWORD:
+        if directive.keyword != KEYWORD or directive.start in of_functions.read:
             continue
-        unit = _owner(directive, kernels, directives)
-        if unit is None:
-            text = "no Triton kernel or PyTorch module has these sizes; write them inside one or directly above it"
+        place = owner_of(directive, units, directives)
+        unit = units[place] if place is not None else None
+        if unit is None or unit not in kernels:
+            text = "no function, kernel or module has these sizes; write them inside one or directly above it"
             problems.append(SizesProblem(text, directive.whole))
             continue
         workload, mistakes = _workload(directive, unit)
@@ -149,18 +143,8 @@ def _comments(
             problems.append(SizesProblem(text, directive.whole))
         elif not mistakes and workload not in workloads.get(unit, ()):
             workloads.setdefault(unit, []).append(workload)
-    return workloads, problems
-
-
-def _owner(directive: Directive, kernels: Sequence[Unit], directives: Directives) -> Unit | None:
-    """The innermost kernel or module around a comment, else the one below it and below other lines of comments."""
-    around = [unit for unit in kernels if unit.span.start_byte <= directive.start < unit.span.end_byte]
-    if around:
-        return min(around, key=lambda unit: unit.span.end_byte - unit.span.start_byte)
-    row = directive.row
-    while row in directives.rows:
-        row += 1
-    return next((unit for unit in kernels if unit.span.start_line == row), None)
+    problems += of_functions.problems
+    return workloads, sorted(problems, key=lambda problem: problem.span.start_byte)
 
 
 def _workload(directive: Directive, unit: Unit) -> tuple[dict[str, str], list[SizesProblem]]:

@@ -5,7 +5,7 @@ dataclasses, field by field: their type hints drive what is written, read, check
 document is made from them too). Requests with unknown fields are refused; a client skips unknown fields of an answer,
 so that a newer server may say more. JSON has neither infinity nor NaN: they are written as the strings ``"Infinity"``,
 ``"-Infinity"`` and ``"NaN"``. The codec understands dataclasses, ``str``, ``int``, ``float``, ``bool``, ``Literal``,
-``StrEnum``, ``X | None``, ``tuple[X, ...]`` and ``Mapping[str, X]``.
+``StrEnum``, ``X | None``, ``tuple[X, ...]``, ``tuple[X, Y]`` and ``Mapping[str, X]``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from rlm_core.cost.at_sizes import without_sums
 from rlm_core.errors import DataError
 from rlm_core.types import LEVELS, Basis, Callee, Calls, CodeText, MeasuredFunctions, Prediction, Query, WorkFacts
 
@@ -52,11 +53,15 @@ class Question:
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
-        """``queries`` about ``code``, without what was measured around it: many texts, the same for every unit."""
+        """``queries`` about ``code``, without what no model reads.
+
+        That are sums over sizes, which a server of an earlier version does not know either, and what was measured
+        around the unit: many texts, the same for every unit.
+        """
         calls = code.calls
         if calls is not None:
             calls = replace(calls, of_file=NOTHING, of_class=NOTHING, of_package=NOTHING)
-        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, calls)
+        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, without_sums(code.work), calls)
 
     @property
     def code(self) -> CodeText:
@@ -269,6 +274,8 @@ def _reader(kind: Any, strict: bool) -> _Reader:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         choose = _one_of(tuple(kind))
         return lambda value: kind(choose(value))
+    if origin is tuple and inner[-1] is not ...:
+        return _fixed([_reader(part, strict) for part in inner])
     if origin is tuple:
         return _list(_reader(inner[0], strict))
     if origin is types.UnionType:
@@ -353,6 +360,23 @@ def _list(read: _Reader) -> _Reader:
     return read_list
 
 
+def _fixed(readers: Sequence[_Reader]) -> _Reader:
+    """The reader of a tuple with one type per place."""
+
+    def read_fixed(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) != len(readers):
+            raise WireError(f"must be a list of {len(readers)}, not {_shown(value)}")
+        found = []
+        for place, (read, item) in enumerate(zip(readers, value, strict=True)):
+            try:
+                found.append(read(item))
+            except WireError as error:
+                raise error.within(f"[{place}]") from None
+        return tuple(found)
+
+    return read_fixed
+
+
 def _mapping(read: _Reader) -> _Reader:
     def read_mapping(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -411,6 +435,9 @@ def _schema(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
         return {"enum": list(inner)}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return {"enum": [code.value for code in kind]}
+    if origin is tuple and inner[-1] is not ...:
+        parts = [_schema(part, found) for part in inner]
+        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
     if origin is tuple:
         return {"type": "array", "items": _schema(inner[0], found)}
     if origin is types.UnionType:

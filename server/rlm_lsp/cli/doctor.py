@@ -19,6 +19,7 @@ from rlm_core.inference.query_selection import queries_for
 from rlm_lsp import __version__
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.hint_label import label
 
 from . import options
 
@@ -55,7 +56,7 @@ def command(model: str, threads: int, score_cpu: bool) -> None:
     console.line(
         f"self-test    load {(loaded - started) * 1e3:.0f} ms, cold {times[0]:.1f} ms, warm {min(times[1:]):.1f} ms"
     )
-    console.line(f"             a small function: {render.label(predictions) or 'no prediction'}")
+    console.line(f"             a small function: {label(predictions) or 'no prediction'}")
     _print_score(score_cpu)
 
 

@@ -1,8 +1,8 @@
 """Answers about whole files on the disk: what neither a file nor its package has changed need not be analysed again.
 
 A key is a digest of all that the rows of a file depend on: its text and name, the Python files of its package, the
-queries, the model, the user's corrections, and the program. Where something was measured, files are analysed each time
-and predictions come from :mod:`rlm_core.inference.stored_predictions`.
+sizes in the settings, the queries, the model, the user's corrections, and the program. Where something was measured,
+files are analysed each time and predictions come from :mod:`rlm_core.inference.stored_predictions`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from rlm_core.queries.entry_store import EntryStore, default_folder, digest_of, 
 from rlm_core.queries.package_files import package_of
 from rlm_core.source.units import MAX_FILE_BYTES
 
+from rlm_lsp.settings.project import BudgetTables, ProjectSettings
+from rlm_lsp.settings.sizes import project_rules
 from rlm_lsp.sources import SourceFile
 
 from . import options
@@ -45,6 +47,7 @@ class FileAnswers:
         self._run = _digest_of_run(model, selected) if is_known and model is not None else None
         path = folder / FILE if folder is not None and self._run is not None else None
         self._store = EntryStore(path, FileAnswer, _MOST_ENTRIES, _MOST_BYTES)
+        self._settings = ProjectSettings(BudgetTables())
         self._packages: dict[tuple[Path, str], bytes | None] = {}
         self._unsaved = 0
 
@@ -61,7 +64,7 @@ class FileAnswers:
         if package is None:
             return None
         names = os.fsencode(path), os.fsencode(path.absolute()), os.fsencode(source.root or "")
-        return digest_of(self._run, *names, text, package)
+        return digest_of(self._run, *names, text, package, repr(project_rules(self._settings, path)))
 
     def find(self, key: bytes | None) -> FileAnswer | None:
         """The answer about the file with a key, if it is known."""

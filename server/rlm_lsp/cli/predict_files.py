@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rlm_core import RlmError, SourceError
@@ -24,6 +25,8 @@ from rlm_core.types import AbstentionCode, Metric, Prediction
 from rlm_lsp.rendering.console import counted
 from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.rendering.prediction_cells import CostRow, cost_rows, median_of
+from rlm_lsp.settings.project import BudgetTables, ProjectSettings
+from rlm_lsp.settings.sizes import project_rules
 from rlm_lsp.sources import SourceFile
 
 from . import options
@@ -81,7 +84,9 @@ class FilePredictor:
         self._predictor = BatchPredictor(runner)
         self._selected = selected
         self._units_asked = UNITS_ASKED if runner.ray is None else UNITS_PER_NODE
-        self._analyser = Analyser(measured=options.known_measurements(off=without_measured, note=note))
+        measured = options.known_measurements(off=without_measured, note=note)
+        rules = partial(project_rules, ProjectSettings(BudgetTables()))
+        self._analyser = Analyser(measured=measured, size_rules=rules)
 
     def __call__(self, sources: Iterable[SourceFile]) -> list[FileAnswer]:
         """The answers about some files, in their order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from rlm_core.source.units import decode
 
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings, configured_budgets
+from rlm_lsp.settings.sizes import project_rules
 from rlm_lsp.sources import SourceFile
 
 from .checked_files import CheckedFiles
@@ -66,7 +68,8 @@ class FileReader:
         self._tables = BudgetTables()
         self._settings = ProjectSettings(self._tables)
         # One for the current texts, one for those of the compared revision.
-        self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured)
+        rules = partial(project_rules, self._settings)
+        self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured, size_rules=rules)
         self._earlier = Analyser(checked.overlay, self._default_sizes)
 
     def __call__(self, sources: Sequence[SourceFile]) -> list[ReadFile]:

@@ -22,7 +22,7 @@ from threading import Condition
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.errors import AnalysisError, TooComplexError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, OutdatedError, UrgentLines
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, OutdatedError, SizeRulesOf, UrgentLines
 from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
@@ -177,7 +177,12 @@ class _Lane:
 class Documents:
     """The documents that the client has open; lives on the event loop."""
 
-    def __init__(self, default_sizes: DefaultSizes | None = None, measured: MeasuredUnits | None = None) -> None:
+    def __init__(
+        self,
+        default_sizes: DefaultSizes | None = None,
+        measured: MeasuredUnits | None = None,
+        size_rules: SizeRulesOf | None = None,
+    ) -> None:
         self._open: dict[str, Document] = {}
         self._parsed: dict[Path, ParsedSource] = {}
         self._generation = self._invalidated = 0
@@ -185,8 +190,8 @@ class Documents:
         self._took_long: set[str] = set()
         self._analysed: set[str] = set()  # of which a version was
         self.notebooks = Notebooks()
-        self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured))
-        self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured))
+        self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured, size_rules))
+        self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured, size_rules))
         self._analyses: dict[str, _Analyses] = {}
 
     def put(self, text_document: TextDocument) -> Document:

@@ -51,7 +51,7 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     parts = [model_id, code.language, code.basis, code.text, str(hash(code.work))]
     for callee in code.callees:
         parts += [str(callee.depth), callee.text]
-    parts.append(repr(code.work))
+    parts += [repr(code.work), repr(code.sizes)]
     parts.append(str(hash(code.calls)))
     for function in code.calls.functions() if code.calls is not None else ():
         parts += [function.text, repr(function.known)]

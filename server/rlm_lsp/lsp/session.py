@@ -25,6 +25,7 @@ from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.measurement import Store
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.queries.function_sizes import NO_RULES, SizeRules
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp.history.comparison import HeadUnits
@@ -32,6 +33,7 @@ from rlm_lsp.history.git import GitError
 from rlm_lsp.rendering.escaping import message
 from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
+from rlm_lsp.settings.sizes import size_rules
 
 from .documents import Analysis, Document, Documents, LocatedUnit
 from .prediction_service import PredictionService
@@ -120,7 +122,7 @@ class Session:
     def __init__(self, client: LanguageServer) -> None:
         self.client = client
         self.measurements = KnownMeasurements(Store(note=_log.warning), (), _log.warning)
-        self.documents = Documents(self._default_sizes, self.measurements)
+        self.documents = Documents(self._default_sizes, self.measurements, self.size_rules)
         self.head_units = HeadUnits(self._default_sizes)
         self.settings_read = asyncio.Event()  # the client's settings are known, or it sends none
         self.log_tail, self.failure_log = LogTail(), FailureLog(self)
@@ -171,6 +173,12 @@ class Session:
 
     def _default_sizes(self, path: Path | None) -> Mapping[str, str]:
         return self.settings_store.settings_of(path).default_sizes
+
+    def size_rules(self, path: Path | None) -> SizeRules:
+        """The sizes that the settings give the functions of a file."""
+        if path is None:
+            return NO_RULES
+        return size_rules(self.settings_store.settings_of(path), self.settings_store.relative(path))
 
     def capability(self, name: str) -> Any:
         """A capability of the client by its path, such as ``workspace.configuration``; None where it has none."""

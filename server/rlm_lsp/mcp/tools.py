@@ -19,6 +19,7 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.function_sizes import SizeRules
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
@@ -37,6 +38,7 @@ from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
+from rlm_lsp.settings.sizes import project_rules
 from rlm_lsp.sources import find_sources, without_tests
 
 from .answers import (
@@ -101,7 +103,7 @@ class AgentTools:
 
     def __init__(self, load: Callable[[], Predictor], measured: KnownMeasurements) -> None:
         self._load, self._measured = load, measured
-        self._roots = Roots(())
+        self._roots, self._settings = Roots(()), ProjectSettings(BudgetTables())
         self._analyser = self._new_analyser()
 
     @cached_property
@@ -395,13 +397,16 @@ class AgentTools:
     def _use(self, roots: Roots) -> None:
         """Read what has changed on disk again, and after a change of the roots everything."""
         differs = roots != self._roots
-        self._roots = roots
+        self._roots, self._settings = roots, ProjectSettings(BudgetTables())
         if self._measured.use_roots(roots.folders) or self._measured.changed() or differs:
             self._analyser = self._new_analyser()
         self._analyser.refresh()
 
     def _new_analyser(self) -> Analyser:
-        return Analyser(self._overlay, measured=self._measured)
+        return Analyser(self._overlay, measured=self._measured, size_rules=self._size_rules)
+
+    def _size_rules(self, path: Path | None) -> SizeRules:
+        return project_rules(self._settings, path)
 
     def _overlay(self, path: Path) -> bytes | None:
         """Nothing in place of a file outside the roots, such as one that a link in a package leads to."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rlm_core.inference.size_table import SizeTable
 from rlm_core.measurement.known import OLD_DAYS
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source import languages
@@ -29,7 +30,7 @@ from rlm_core.types import (
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
-from . import abstentions, escaping, labels, work_words
+from . import abstentions, escaping, labels, size_words, work_words
 from .finding_messages import percent
 
 MOST_ROWS = 24
@@ -45,6 +46,7 @@ _MEANING: Mapping[Basis, str] = {
     "network": "About 80 % of networks like this one should fall within the 80 % band, in accuracy after training and"
     " in the time of one batch on this device",
 }
+_AT_GIVEN_SIZES = "About 80 % of calls at these sizes should fall within the 80 % band"
 _AT_SIZES = frozenset({"kernel", "module", "network"})
 _DOUBTS: Mapping[MeasurementMark, str] = {
     MeasurementMark.OTHER_MACHINE: "measured on another processor and not scaled to this one, since one has no score"
@@ -85,6 +87,7 @@ def hover_text(
     against_head: str = "",
     shares: Sequence[tuple[Prediction, float]] = (),
     budgets: Sequence[tuple[Budget, Prediction]] = (),
+    table: SizeTable | None = None,
 ) -> HoverText:
     """The text of a hover, as Markdown or plain text.
 
@@ -98,25 +101,31 @@ def hover_text(
         against_head: the text of :func:`head_words`.
         shares: predictions with the share of comparable units that cost less.
         budgets: budgets with the predictions that they apply to.
+        table: the costs at several sizes.
     """
     unit, basis = analysed.unit, predictions[0].basis
     quote = escaping.markdown if markdown else escaping.printable
     answered = [prediction for prediction in predictions if prediction.bands]
     by_model = [prediction for prediction in answered if prediction.source == "predicted"]
-    blocks = [f"{_title(unit, markdown)}: {labels.BASIS_WORDS[basis]}"]
+    at = size_words.shared_sizes(answered)
+    what = f"one call at {quote(size_words.sizes(at))}" if at else labels.BASIS_WORDS[basis]
+    blocks = [f"{_title(unit, markdown)}: {what}"]
     if answered:
         rows = _rows(answered)
         blocks.append(_table(rows) if markdown else _lines(rows))
         calls = "; a measured band is the spread of the calls" if len(by_model) < len(answered) else ""
         # Nothing was checked that a share could be of.
-        meaning = [] if all(prediction.uncalibrated for prediction in answered) else [f"{_MEANING[basis]}{calls}."]
+        meaning = [] if all(prediction.uncalibrated for prediction in answered) else [f"{_meaning(answered)}{calls}."]
         blocks += meaning
+        if table is not None:
+            blocks.append(_size_table(table, markdown))
     causes = work_words.facts(analysed, predictions)
     missing = [work_words.unknown_waits(analysed, prediction) for prediction in answered]
     # Only a change is worth a line here.
     first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
+    first += map(quote, size_words.hover_lines(answered))
     first += work_words.growth_lines(analysed, predictions)
     first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     first = [_plain(note, markdown) for note in first]
@@ -146,6 +155,13 @@ def hover_text(
     if any(prediction.source != "measured" for prediction in predictions):
         notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
     return HoverText("\n\n".join(blocks), _listed(notes, markdown))
+
+
+def _meaning(answered: Sequence[Prediction]) -> str:
+    """Describe what a band promises, at the given sizes where all predictions hold for these."""
+    if size_words.shared_sizes(answered):
+        return _AT_GIVEN_SIZES
+    return _MEANING[answered[0].basis]
 
 
 def _budget(budget: Budget, prediction: Prediction, quote: Callable[[str], str]) -> str:
@@ -207,7 +223,8 @@ def measured_words(
         where = quote(f"on {cost.device}{at}, {cost.runtime}, {cost.date}{origin}")
         low, high = max(cost.low, 0.0), max(cost.high, 0.0)
         spread = labels.band(cost.metric, Band(low, high, 0.8), MEASURED_FLOORS[cost.metric])
-        rests = quote(f"{_counted(cost)}, {spread}" if low < high else _counted(cost))
+        sizes = f", at {size_words.measured_sizes(cost)}" if cost.sizes else ""
+        rests = quote(f"{_counted(cost)}, {spread}{sizes}" if low < high else f"{_counted(cost)}{sizes}")
         changed = "before the code changed, " if answer is not None and answer.ratio is not None else ""
         by_run.setdefault(f"{changed}{where}", []).append(f"{labels.METRIC_WORDS[cost.metric]}{value} ({rests})")
     for where, words in itertools.islice(by_run.items(), MOST_MEASURED):
@@ -224,6 +241,8 @@ def measured_note(answer: MeasuredPrediction) -> str:
     """Return the source of a number: ``measured 2026-11-23``, ``2 µs measured 2026-11-23, times 2.1×``."""
     cost, ratio = answer.cost, answer.ratio
     words = f"measured {cost.date}"
+    if cost.sizes:
+        words += f" at {size_words.measured_sizes(cost)}"
     if ratio is not None and ratio.ratio is not None:
         words = f"{labels.measured(cost)} {words}, times {labels.times(ratio.ratio)}"
     return ", ".join([words, *(_DOUBTS_IN_SHORT[mark] for mark in cost.marks)])
@@ -231,7 +250,7 @@ def measured_note(answer: MeasuredPrediction) -> str:
 
 def _answer_with(cost: MeasuredCost, shown: Sequence[Prediction]) -> MeasuredPrediction | None:
     """The answer that rests on a measurement."""
-    answers = (answer for answer in shown if isinstance(answer, MeasuredPrediction))
+    answers = (answer for answer in map(size_words.small_answer, shown) if isinstance(answer, MeasuredPrediction))
     return next((answer for answer in answers if answer.cost == cost), None)
 
 
@@ -305,6 +324,24 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
     columns = dict.fromkeys(name for cells in rows for name in cells if name != "predicted")
     kept = [name for name in (*columns, "predicted") if any(cells.get(name) for cells in rows)]
     return [{name: cells.get(name, "") for name in kept} for cells in rows]
+
+
+def _size_table(table: SizeTable, markdown: bool) -> str:
+    """The costs at several sizes, one row per size."""
+    metrics = dict.fromkeys(cost.metric for row in table.rows for cost in row.costs)
+    rows = []
+    for row in table.rows:
+        costs = {cost.metric: labels.marked_spread(cost) for cost in row.costs}
+        cells = {table.size: size_words.size(row.value)}
+        rows.append(cells | {labels.METRIC_WORDS[metric]: costs.get(metric, "") for metric in metrics})
+    if markdown:
+        return _table(rows)
+    lines = (
+        f"at {table.size}={cells[table.size]}: "
+        + ", ".join(f"{name} {text}" for name, text in list(cells.items())[1:] if text)
+        for cells in rows
+    )
+    return "\n".join(map(escaping.printable, lines))
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:

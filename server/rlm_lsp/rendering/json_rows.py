@@ -10,16 +10,26 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from rlm_core.inference.cost_curve import CostCurve
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import SI_UNIT, GrowthEstimate, MeasuredPrediction, Metric, Prediction, WorkFacts
+from rlm_core.types import (
+    SI_UNIT,
+    GrowthEstimate,
+    MeasuredPrediction,
+    Metric,
+    Prediction,
+    SizedPrediction,
+    WorkFacts,
+)
 
 from .abstentions import reason, shown, sizes_origin
+from .size_words import measured_curve, small_answer
 from .work_words import parts_of
 
 
 def prediction_fields(prediction: Prediction) -> dict[str, Any]:
     """The fields of one prediction, in SI units; None where the model abstains."""
-    band = prediction.band
+    band, small = prediction.band, small_answer(prediction)
     return {
         "basis": prediction.basis,
         "metric": prediction.metric,
@@ -36,14 +46,14 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "truncated": prediction.truncated,
         "growth": growth_fields(prediction.growth),
         "source": prediction.source,
-        "measured": measured_fields(prediction) if isinstance(prediction, MeasuredPrediction) else None,
+        "measured": measured_fields(small) if isinstance(small, MeasuredPrediction) else None,
+        **size_fields(prediction),
     }
 
 
 def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
     """Return the sources of a number: the measurement, the predicted ratio since, the prediction of the text alone."""
     cost, ratio, predicted = prediction.cost, prediction.ratio, prediction.predicted
-    band = predicted.band
     ratio_band = ratio.bands[0] if ratio is not None and ratio.bands else None
     return {
         "median": cost.median,
@@ -61,11 +71,55 @@ def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
         "ratio": ratio.ratio if ratio is not None else None,
         "ratio_low": ratio_band.low if ratio_band is not None else None,
         "ratio_high": _finite(ratio_band.high) if ratio_band is not None else None,
-        "predicted": {
-            "median": predicted.median,
-            "low": band.low if band is not None else None,
-            "high": _finite(band.high) if band is not None else None,
-        },
+        "predicted": _interval_fields(predicted),
+    }
+
+
+def size_fields(prediction: Prediction) -> dict[str, Any]:
+    """Return the inputs for which the cost of a function holds, and what is known at other sizes.
+
+    ``sizes`` are the given ones, else those at which it was measured. ``small_inputs`` is the cost for inputs like
+    those of tests where the number is for given sizes. ``bound`` is the least that a call takes at the given sizes, and
+    the calls of unknown cost on top of it.
+    """
+    small, curve, holds_for = small_answer(prediction), measured_curve(prediction), prediction.holds_for
+    at = prediction.at if isinstance(prediction, SizedPrediction) else None
+    sizes: dict[str, Any] = {}
+    if at is not None:
+        sizes = {size.name: {"value": size.value, "source": size.source, "rule": size.rule} for size in at.sizes}
+    elif isinstance(small, MeasuredPrediction):
+        sizes = {name: {"source": "recorded", **asdict(spread)} for name, spread in small.cost.sizes}
+    is_bound = at is not None and at.kind == "bound"
+    return {
+        "holds_for": holds_for.value if holds_for is not None else None,
+        "sizes": sizes,
+        "curve": _curve_fields(curve) if curve is not None else None,
+        "beyond_measured": at.beyond if at is not None and at.kind == "curve" else None,
+        "bound": {"least": at.least, "calls": {call.name: call.times for call in at.calls}}
+        if at is not None and is_bound
+        else None,
+        "small_inputs": _interval_fields(small) if at is not None and not is_bound else None,
+    }
+
+
+def _curve_fields(curve: CostCurve) -> dict[str, Any]:
+    return {
+        "size": curve.size,
+        "exponent": curve.exponent,
+        "coefficient": curve.coefficient,
+        "from": curve.least,
+        "measured_to": curve.measured_to,
+        "holds_to": curve.most,
+        "points": [asdict(point) for point in curve.points],
+    }
+
+
+def _interval_fields(prediction: Prediction) -> dict[str, Any]:
+    band = prediction.band
+    return {
+        "median": prediction.median,
+        "low": band.low if band is not None else None,
+        "high": _finite(band.high) if band is not None else None,
     }
 
 

@@ -1,22 +1,21 @@
-"""SI values -> text for people: ``10–160 µs``, ``≤3 KiB``, and the label of an inlay hint.
+"""SI values -> text for people: ``10–160 µs``, ``≤3 KiB``, and what a unit waits for.
 
 Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
 sizes in B, KiB, MiB, GiB. Accuracies have one decimal, ``93.9 %``: those of the networks that people compare differ by
 less than one per cent. Ratios are written by :func:`ratio_digits` alone, so that one ratio has one text: ``2.1×``,
 ``>999×``. A band whose lower end is 0 reads ``≤high``: the value may be below what the measurement resolves. ``✓``
-marks what was measured and ``≈`` what is carried over from a measurement of an earlier text, each with its median
-first: ``✓ 2.1 µs (1.8–3 µs)``. ``?`` alone marks the number of an uncalibrated model. A unit that waits is labelled
-with what it waits for, and with its computing time. A label never exceeds its width.
+marks what was measured, ``≈`` what is carried over from a measurement of an earlier text and ``~`` what is on a curve
+through measurements, each with its median first: ``✓ 2.1 µs (1.8–3 µs)``. ``?`` alone marks the number of an
+uncalibrated model. A unit that waits is labelled with what it waits for, and with its computing time.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -31,12 +30,12 @@ from rlm_core.types import (
     Metric,
     NumberSource,
     Prediction,
+    SizedPrediction,
     WaitKind,
     WorkFacts,
 )
 
 from rlm_lsp.history.comparison import usual_waits
-from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
@@ -60,7 +59,9 @@ RISEN, FALLEN, SAME = "▲", "▼", "≈"
 MOST_RATIO, LEAST_RATIO = 999, 0.001
 # In front of a number that was measured, or carried over from a measurement; followed by a question mark in doubt,
 # which stands alone where the model is uncalibrated.
-SOURCE_MARKS: Mapping[NumberSource, str] = MappingProxyType({"measured": "✓", "anchored": "≈", "predicted": ""})
+SOURCE_MARKS: Mapping[NumberSource, str] = MappingProxyType(
+    {"measured": "✓", "anchored": "≈", "curve": "~", "predicted": ""}
+)
 DOUBTFUL = "?"
 WAIT_WORDS: dict[WaitKind, str] = {
     WaitKind.USER: "user",
@@ -69,10 +70,7 @@ WAIT_WORDS: dict[WaitKind, str] = {
     WaitKind.THREAD: "thread",
     WaitKind.TIME: "sleep",
 }
-Marks = Mapping[Metric, Sequence[str]]
-_Text = Callable[[], str]
-_JOIN = " · "
-_UNMARKED: Marks = MappingProxyType({})
+JOIN = " · "
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "latency": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "memory": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB")),
@@ -246,87 +244,12 @@ def upper(metric: Metric, high: float) -> str:
     return "no upper bound" if math.isinf(high) else f"≤{quantity(metric, high)}"
 
 
-def label(
-    predictions: Sequence[Prediction],
-    form: LabelForm = "band",
-    width: int = MAX_LABEL,
-    marks: Marks = _UNMARKED,
-    *,
-    named: bool = False,
-    work: WorkFacts | None = None,
-) -> str:
-    """The label of a unit's predictions, in at most ``width`` characters; empty if there is nothing to show.
-
-    Of a metric that is predicted at several sizes or devices the first prediction is shown, and ``+5`` stands for five
-    more where there is room. ``marks`` follow their metrics, in the longest of their forms that fits; a metric with a
-    mark is shortened to its median, since a ratio says nothing about an upper end. If ``named``, the names of the
-    metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
-    of its latency, even where the model abstains. A label that is too long first gets a shorter form of the last
-    metrics (an upper end, or a median), then fewer metrics, of which marked ones stay longest, and finally loses its
-    marks.
-    """
-    waits = _wait_forms(predictions, work) if work is not None else ()
-    shown = [
-        prediction
-        for prediction in predictions
-        if prediction.band is not None or (waits and prediction.metric == "latency")
-    ]
-    first = list({prediction.metric: prediction for prediction in reversed(shown)}.values())[::-1]
-    for marked in _shorter(marks):
-        texts = {
-            prediction.metric: _texts(prediction, form, waits, prediction.metric in marked) for prediction in first
-        }
-        for metrics in _fewer(list(texts), marked):
-            more = sum(prediction.metric in metrics for prediction in shown) - len(metrics)
-            for parts in _combinations([texts[metric] for metric in metrics]):
-                text = _JOIN.join(
-                    f"{METRIC_WORDS[metric] if named else ''} {part} {marked.get(metric, '')}".strip()
-                    for metric, part in zip(metrics, parts, strict=True)
-                )
-                if len(text) <= width:
-                    return f"{text} +{more}" if more and len(f"{text} +{more}") <= width else text
-    return ""
-
-
-def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_mark: bool) -> Sequence[_Text]:
-    """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
-    if waits and prediction.metric == "latency":
-        return [partial(str, text) for text in waits]
-    full, short = _MARKED_FORMS[form] if source_mark(prediction) else _FORMS[form]
-    return [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
-
-
 def is_upper_end(prediction: Prediction) -> bool:
     """Return whether labels show only an upper end, since the cost may be below what the measurement resolves.
 
     How many times as much that is as before has no meaning.
     """
     return prediction.band is not None and prediction.band.low <= 0
-
-
-def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:
-    """One text per metric: the full ones, then a shorter one of the last metrics; all texts of a single metric."""
-    if len(texts) == 1:
-        yield from ([text()] for text in texts[0])
-        return
-    for in_full in range(len(texts), -1, -1):
-        yield [(forms[0] if number < in_full else forms[1])() for number, forms in enumerate(texts)]
-
-
-def _shorter(marks: Marks) -> Iterator[Mapping[Metric, str]]:
-    """The marks in their longest forms, then in shorter ones, then none."""
-    for length in range(max(map(len, marks.values()), default=0)):
-        yield {metric: forms[min(length, len(forms) - 1)] for metric, forms in marks.items() if forms}
-    yield {}
-
-
-def _fewer(metrics: list[Metric], marks: Mapping[Metric, str]) -> Iterator[list[Metric]]:
-    """All, then one less and so on; the last goes first, and those without a mark before those with one."""
-    shown = list(metrics)
-    while shown:
-        yield list(shown)
-        plain = [number for number, metric in enumerate(shown) if metric not in marks]
-        del shown[plain[-1] if plain else -1]
 
 
 def known_wait(work: WorkFacts | None) -> Amount:
@@ -350,38 +273,43 @@ def computing(prediction: Prediction, work: WorkFacts) -> str:
 
 def wait_text(prediction: Prediction, work: WorkFacts | None) -> str:
     """Return what a unit waits for, as in its label without the computing time; empty if it does not wait."""
-    waits = work is not None and prediction.metric == "latency" and prediction.source != "measured"
+    waits = work is not None and prediction.metric == "latency" and not _includes_waits(prediction)
     forms = _waits(prediction, work) if waits and work is not None else ()
     return forms[0] if forms else ""
 
 
 def wait_label(prediction: Prediction, work: WorkFacts | None) -> str:
     """Return what a unit waits for and its computing time, as in a wide label; empty if it does not wait."""
-    forms = _wait_forms([prediction], work) if work is not None else ()
+    forms = wait_forms([prediction], work) if work is not None else ()
     return forms[0] if forms else ""
 
 
-def _wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[str]:
+def wait_forms(predictions: Sequence[Prediction], work: WorkFacts) -> Sequence[str]:
     """The texts for the latency of a unit that waits, the longest first; none for a unit that does not.
 
     The second is the one to show next to another metric. How long a unit that may not end computes has no
     meaning, so it gets no time.
     """
     prediction = next((prediction for prediction in predictions if prediction.metric == "latency"), None)
-    # What was measured includes the waits.
-    measured = prediction is not None and prediction.source == "measured"
-    waits = _waits(prediction, work) if prediction is not None and not measured else ()
+    waits = _waits(prediction, work) if prediction is not None and not _includes_waits(prediction) else ()
     if prediction is None or not waits:
         return ()
     if work.endless is not None:
         return *waits, "endless"
     time = computing(prediction, work)
-    full, short = (f"{text}{_JOIN}{time}" if time else text for text in (waits[0], waits[-1]))
+    full, short = (f"{text}{JOIN}{time}" if time else text for text in (waits[0], waits[-1]))
     if any(other.metric == "memory" and (other.median or 0.0) >= _LARGE_MEMORY for other in predictions):
         # Next to so much memory the computing time of what waits does not matter.
         return full, *waits, "waits"
     # A known wait next to an unknown one is most of the latency: it matters more than the computing time.
     return full, waits[0] if waits[0] != waits[-1] and re.search("[≥≤]", waits[0]) else short, *waits, "waits"
+
+
+def _includes_waits(prediction: Prediction) -> bool:
+    """Return whether a number is all that a call takes: it was measured, or the text fixes it at given sizes."""
+    if isinstance(prediction, SizedPrediction) and prediction.at.kind == "arithmetic":
+        return True
+    return prediction.source in ("measured", "curve")
 
 
 def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
@@ -417,38 +345,6 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
     return (full, *compact, short) if full else ()
 
 
-def _band(prediction: Prediction) -> str:
-    assert prediction.band is not None, "abstained predictions have no label"
-    return band(prediction.metric, prediction.band, prediction.floor)
-
-
-def _upper(prediction: Prediction) -> str:
-    assert prediction.band is not None, "abstained predictions have no label"
-    return upper(prediction.metric, max(prediction.band.high, prediction.floor))
-
-
-# The full and the short form of one metric.
-_FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]]] = {
-    "band": (_band, _upper),
-    "median": (median, median),
-    "median±": (lambda prediction: spread(prediction) or _band(prediction), median),
-}
-
-
-def _marked_distances(prediction: Prediction) -> str:
-    """The marked median and its distance to the ends of the band; the median alone where all calls are the same."""
-    interval = prediction.band
-    same = interval is None or interval.low == interval.high
-    distances = "" if same else spread(prediction)
-    return f"{source_mark(prediction)} {distances}" if distances else marked_spread(prediction)
-
-
-# The same for what has a mark: a measured median says more than the spread of the calls.
-_MARKED_FORMS: dict[str, tuple[Callable[[Prediction], str], Callable[[Prediction], str]]] = {
-    "band": (marked_spread, marked_median),
-    "median": (marked_median, marked_median),
-    "median±": (_marked_distances, marked_median),
-}
 _UNITS = {metric: tuple(_ScaledUnit(*entry) for entry in entries) for metric, entries in _SCALES.items()}
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
-from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction
+from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction, SizedPrediction
 
 from . import labels
 from .abstentions import failed_analysis, other_judge, reason, shown
 from .hover import measured_note
+from .size_words import size_notes, small_answer, stated_bound
 from .work_words import growth_words
 
 
@@ -50,6 +51,8 @@ def median_of(analysed: AnalysedUnit, predictions: Sequence[Prediction], metric:
 def _median(prediction: Prediction) -> float:
     if prediction.abstained is not None and prediction.abstained.code is AbstentionCode.MAY_NOT_END:
         return math.inf
+    if isinstance(prediction, SizedPrediction) and prediction.at.kind == "bound":
+        return max(prediction.median or 0.0, prediction.at.least)
     return prediction.median if prediction.median is not None else math.nan
 
 
@@ -69,7 +72,9 @@ def _rows(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) 
 
 
 def _cost(prediction: Prediction) -> str:
-    """``2.4 µs (0.9–8.4 µs)``: the median and the 80 % band."""
+    """``2.4 µs (0.9–8.4 µs)``: the median and the 80 % band; a bound at given sizes in place of a prediction."""
+    if (bound := stated_bound(prediction)) is not None:
+        return bound
     band, median = prediction.band, labels.marked_median(prediction)
     if not median or band is None:
         return median or "-"
@@ -105,8 +110,10 @@ def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
 
 def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
     work, band = analysed.code.work, prediction.band
-    if isinstance(prediction, MeasuredPrediction):
-        yield measured_note(prediction)
+    small = small_answer(prediction)
+    if isinstance(small, MeasuredPrediction):
+        yield measured_note(small)
+    yield from size_notes(prediction)
     waits = labels.wait_text(prediction, work)
     if waits:
         yield waits

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.queries.function_sizes import MOST_SIZE, is_size_name, read_quantity
 from rlm_core.source import languages as language_table
 from rlm_core.types import LEAST_GROWTH, Metric
 
@@ -106,6 +107,27 @@ def _size(name: str, value: Any) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name) or not re.fullmatch(r"\w{1,64}", text):
         raise ValueError("must be a size or a type, like `4096`, `64x128` or `fp16`")
     return text
+
+
+def _function_sizes(name: str, value: Any) -> float | Mapping[str, float]:
+    """A size by name, or a table of them for the files of a glob or for one function."""
+    if isinstance(value, Mapping):
+        if not name.strip("/ ") or len(name) > _MAX_TEXT:
+            raise ValueError(f"must be a glob or a qualified name of 1 to {_MAX_TEXT} characters")
+        return {str(inner): _function_size(str(inner), size) for inner, size in value.items()}
+    return _function_size(name, value)
+
+
+def _function_size(name: str, value: Any) -> float:
+    if not is_size_name(name):
+        raise ValueError("is not the name of an input, like `orders`, `rows[]` or `self.queue`")
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError("must be a size, like `500`, `10k` or `2**20`")
+    if isinstance(value, str):
+        return read_quantity(value)
+    if not 0 <= value <= MOST_SIZE:
+        raise ValueError("must be a size from 0 to 1e15")
+    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +263,18 @@ class Settings:
         ),
         "Sizes for Triton kernels whose file names none, by name of the kernel's argument, such as M = 8192 or"
         " dtype = `bf16`.",
+    )
+    sizes: Mapping[str, float | Mapping[str, float]] = _setting(
+        {},
+        kinds.table(
+            "a table of the name of an input and its size, or of a glob or function and such a table",
+            (),
+            {"type": ["string", "number", "object"], "examples": [10_000, "10k", {"orders": "10k"}]},
+            _function_sizes,
+        ),
+        "Sizes at which the costs of functions are shown, by name of the input, such as orders = `10k`; for the files"
+        " of a glob or for one function as a table, such as `shop.cart.total` = { orders = 10000 }. A `# rlm: sizes`"
+        " comment takes precedence.",
     )
     token_file: str | None = _setting(
         None,

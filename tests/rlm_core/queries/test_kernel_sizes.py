@@ -117,12 +117,12 @@ def test_mistakes_are_reported_with_their_span(said: str, where: str, part: str)
 
 
 @pytest.mark.parametrize(
-    "text", [f"# rlm: sizes M=64\n\n{SCALE}", f"{SCALE}\n\n# rlm: sizes M=64\ndef f(): pass\n", "# rlm: sizes M=64\n"]
+    "text", [f"# rlm: sizes M=64\n\n{SCALE}", f"{SCALE}\n\n# rlm: sizes M=64\nx = 1\n", "# rlm: sizes M=64\n"]
 )
 def test_a_comment_without_a_kernel_is_reported(text: str) -> None:
     [(where, said)] = problems(text)
     assert where == "# rlm: sizes M=64"
-    assert said.startswith("no Triton kernel or PyTorch module has these sizes")
+    assert said.startswith("no function, kernel or module has these sizes")
 
 
 def test_there_is_an_end_to_the_lines() -> None:

@@ -56,14 +56,14 @@ class Quantity:
         terms = dict(self.terms)
         for monomial, coefficient in other.terms.items():
             mine = terms.get(monomial)
-            terms[monomial] = coefficient if mine is None else _sum(mine, coefficient)
+            terms[monomial] = coefficient if mine is None else range_sum(mine, coefficient)
         return Quantity(terms) if len(terms) <= _MOST_TERMS else _bounded(terms)
 
     def plus(self, amount: Range) -> Quantity:
         """The sum with a constant range."""
         terms = dict(self.terms)
         mine = terms.get(())
-        terms[()] = amount if mine is None else _sum(mine, amount)
+        terms[()] = amount if mine is None else range_sum(mine, amount)
         return Quantity(terms) if len(terms) <= _MOST_TERMS else _bounded(terms)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -79,7 +79,7 @@ class Quantity:
             for right, b in other.terms.items():
                 monomial = _product(left, right)
                 old, new = terms.get(monomial), range_product(a, b)
-                terms[monomial] = new if old is None else _sum(old, new)
+                terms[monomial] = new if old is None else range_sum(old, new)
         return _bounded(terms)
 
     def at_most(self, limit: float) -> Quantity:
@@ -130,7 +130,7 @@ class Quantity:
         total = (0.0, 0.0, 0.0)
         for monomial, coefficient in self.terms.items():
             if not monomial:
-                total = _sum(total, coefficient)
+                total = range_sum(total, coefficient)
                 continue
             factor = 1.0
             for (name, form), power in monomial:
@@ -140,7 +140,7 @@ class Quantity:
                 elif form != LINEAR:
                     value = raised(float(form), min(value, _MOST_EXPONENT))
                 factor = product(factor, raised(value, power))
-            total = _sum(total, range_product(coefficient, (factor, factor, factor)))
+            total = range_sum(total, range_product(coefficient, (factor, factor, factor)))
         return total
 
     def substituted(self, sizes: Mapping[str, Quantity]) -> Quantity:
@@ -183,8 +183,8 @@ def ceiling(value: float) -> float:
     return float(math.ceil(value)) if math.isfinite(value) else value
 
 
-def _sum(a: Range, b: Range) -> Range:
-    """The sum of two ranges; infinity less infinity may be anything."""
+def range_sum(a: Range, b: Range) -> Range:
+    """Return the sum of two ranges; infinity less infinity may be anything."""
     low, likely, high = a[0] + b[0], a[1] + b[1], a[2] + b[2]
     width = high - low
     if width == width and likely == likely:  # none is NaN, nor are both ends infinite

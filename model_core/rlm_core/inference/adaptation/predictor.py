@@ -16,6 +16,7 @@ from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.calibration import INTERVALS, bands
 from rlm_core.inference.guarded import GuardedPredictor
 from rlm_core.inference.predictor import Predictor, PredictorWrapper
+from rlm_core.inference.sized_predictor import SizedPredictor
 from rlm_core.queries.devices import canonical_device
 from rlm_core.types import (
     MEDIAN,
@@ -186,7 +187,7 @@ class UserCorrections:
         return cls(adapters, unusable, score, cpu and score is None and cpu_score.enabled())
 
     def around(self, base: Predictor) -> Predictor:
-        """``base`` with these corrections, and with what was measured of a text in place of its predictions.
+        """``base`` with these corrections, with what was measured of a text in place of its predictions, and at sizes.
 
         A text whose prediction fails costs no other text, see :mod:`rlm_core.inference.guarded`.
         """
@@ -196,7 +197,7 @@ class UserCorrections:
             result = cpu_score.ScaledPredictor(result, self.score)
         elif self.is_unscored:
             result = cpu_score.UnscoredPredictor(result)
-        return GuardedPredictor(AnchoredPredictor(result))
+        return GuardedPredictor(SizedPredictor(AnchoredPredictor(result)))
 
 
 def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool = True) -> Predictor:

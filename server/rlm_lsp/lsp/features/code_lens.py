@@ -13,7 +13,7 @@ from rlm_core.types import Prediction
 
 from rlm_lsp.lsp.documents import LocatedUnit
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.hint_label import Marks, label
 from rlm_lsp.settings.model import Settings
 
 from .head_diff import HeadDiffs, marks
@@ -92,7 +92,7 @@ def code_lens(
     unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
-    changed: render.Marks,
+    changed: Marks,
     command: str = "",
     arguments: Sequence[Any] = (),
 ) -> types.CodeLens | None:
@@ -101,7 +101,7 @@ def code_lens(
     An empty ``command`` makes a lens that only shows text.
     """
     work = unit.analysed.code.work
-    title = render.label(predictions, settings.label, WIDTH, changed, named=True, work=work)
+    title = label(predictions, settings.label, WIDTH, changed, named=True, work=work)
     if not title:
         return None
     line = types.Position(unit.header_lines.start, 0)

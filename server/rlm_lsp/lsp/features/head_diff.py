@@ -23,6 +23,7 @@ from rlm_lsp.lsp.documents import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.hint_label import Marks
 from rlm_lsp.rendering.work_words import rise_mark
 from rlm_lsp.settings.model import Settings
 
@@ -158,7 +159,7 @@ class HeadDiffs:
             self._session.on_results.fire()
 
 
-def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> render.Marks:
+def marks(diff: HeadDiff | None, predictions: Sequence[Prediction], settings: Settings) -> Marks:
     """The marks for a unit's label, by metric: costs whose change is large and certain enough for the settings.
 
     A growth class that rises follows the ratio where there is room. A new wait takes precedence over a ratio, which is

@@ -16,8 +16,10 @@ from urllib.parse import quote as percent_encoded
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from rlm_core.boundary import guarded
+from rlm_core.inference.size_table import SizeTable, size_table, texts_for_table
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import Prediction
+from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.budgets.rules import budget_of
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
@@ -99,6 +101,7 @@ class Hovers:
         predictions = await session.predict(document.uri, analysed.code)
         if not predictions:
             return None
+        table = await self._size_table(analysed.code, predictions)
         rules = (await self._rules.read(analysis)).rules[analysis.units.index(unit)]
         quote = markdown if as_markdown else printable
 
@@ -118,9 +121,20 @@ class Hovers:
                 against_head=head_words(diff.state, changes, clauses, quote=quote) if diff else "",
                 shares=[(answer, share) for answer, share in shares if share is not None],
                 budgets=[(active.budget, answer) for active, answer in applied if active is not None],
+                table=table,
             )
 
         return shown(analysed, predictions, text)
+
+    async def _size_table(self, code: CodeText, predictions: Sequence[Prediction]) -> SizeTable | None:
+        """The costs of a function at several sizes; None where nothing supports them, or the model fails."""
+        texts = guarded("the table of sizes", lambda: texts_for_table(code, predictions), lambda error: [])
+        if not texts:
+            return None
+        queries = [Query(answer.metric, answer.device, answer.workload) for answer in predictions]
+        service = self._session.predictions
+        answers = await service.run(lambda predictor: service.answer(predictor, [(text, queries) for text in texts]))
+        return size_table(texts, answers) if answers is not None else None
 
 
 def register(server: LanguageServer, session: Session, head_diffs: HeadDiffs, unit_rules: UnitRules) -> Hovers:

@@ -21,6 +21,7 @@ from rlm_lsp.findings.relevance import relevance
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.unit_rules import UnitRules
+from rlm_lsp.rendering import hint_label
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.settings.model import Settings
 
@@ -35,7 +36,7 @@ _REFRESH = "workspace.inlay_hint.refresh_support"
 _SPARE_TEXTS = 64  # hints that are kept of texts that are gone: an undo brings them back
 # Clients show the label with a space in front of it, which counts as part of its length.
 PADDING = 1
-_UNMARKED: render.Marks = {}
+_UNMARKED: hint_label.Marks = {}
 
 
 class HiddenHints:
@@ -241,7 +242,7 @@ def inlay_hint(
     unit: LocatedUnit,
     predictions: Sequence[Prediction],
     settings: Settings,
-    changed: render.Marks = _UNMARKED,
+    changed: hint_label.Marks = _UNMARKED,
     uri: str = "",
     version: int | None = None,
 ) -> types.InlayHint | None:
@@ -250,7 +251,7 @@ def inlay_hint(
     With the document's ``version`` the tooltip is left for :meth:`InlayHints.resolve`.
     """
     work = unit.analysed.code.work
-    label = render.label(predictions, settings.label, settings.max_label - PADDING, changed, work=work)
+    label = hint_label.label(predictions, settings.label, settings.max_label - PADDING, changed, work=work)
     if not label:
         return None
     if version is not None:

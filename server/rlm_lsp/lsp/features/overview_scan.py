@@ -346,8 +346,10 @@ class Scanner:
         return opened is None or opened.text == _text_on_disk(path)
 
     def _new_analyser(self) -> Analyser:
-        store, measured = self._session.settings_store, self._session.measurements
-        return Analyser(self._parsed.get, lambda path: store.settings_of(path).default_sizes, measured)
+        session = self._session
+        store, measured = session.settings_store, session.measurements
+        default_sizes = lambda path: store.settings_of(path).default_sizes  # noqa: E731
+        return Analyser(self._parsed.get, default_sizes, measured, session.size_rules)
 
     async def _on_worker(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)

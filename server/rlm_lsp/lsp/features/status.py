@@ -12,8 +12,8 @@ from pygls.lsp.server import LanguageServer
 from rlm_lsp import __version__
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
+from rlm_lsp.rendering.hint_label import label
 
 from .requests import convert
 
@@ -70,7 +70,7 @@ def _unit(session: Session, analysis: Analysis, unit: LocatedUnit) -> dict[str, 
     reasons = (reason(answer.abstained) for answer in predictions if answer.abstained)
     return {
         "qualname": unit.analysed.unit.qualname,
-        "label": render.label(predictions, "band", work=unit.analysed.code.work),
+        "label": label(predictions, "band", work=unit.analysed.code.work),
         "devices": list(dict.fromkeys(answer.device for answer in predictions if answer.device is not None)),
         "reason": None if answered else next(reasons, None),
     }

@@ -18,6 +18,7 @@ from rlm_core.inference.adaptation.store import read_adapters, write_adapters
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.guarded import GuardedPredictor
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.sized_predictor import SizedPredictor
 from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value, ordered
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.types import AbstentionCode, Basis, CalibrationSource
@@ -194,7 +195,9 @@ def test_adapters_in_the_folder_are_used_and_a_stale_one_is_explained(
     assert "run rlm-lsp adapt again" in old.abstained.details["problem"]
     without = with_corrections(base, tmp_path / "none")
     assert isinstance(without, GuardedPredictor)
-    anchored: Predictor = without.base
+    sized: Predictor = without.base
+    assert isinstance(sized, SizedPredictor)
+    anchored: Predictor = sized.base
     assert isinstance(anchored, AnchoredPredictor)
     assert anchored.base is base
 

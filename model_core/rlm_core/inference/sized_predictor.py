@@ -1,0 +1,197 @@
+"""Costs of functions at known sizes: another predictor whose answers hold for the sizes that a text comes with.
+
+Input: a predictor's answers and the sizes of each text (``CodeText.sizes``). Output: where a curve through measurements
+covers the sizes, its value; where the text fixes everything but the sizes, what the predictor says about the text with
+these sizes in it, with the band of texts that fix their cost; where calls stay unknown, a lower bound that names them.
+Otherwise the predictor's own answer, which is for inputs like those of tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rlm_core.cost.at_sizes import calls_at, facts_at, names_of
+from rlm_core.queries.function_sizes import analysis_sizes, inputs_of
+from rlm_core.types import (
+    Band,
+    CodeText,
+    CostAtSizes,
+    CostRatio,
+    MeasuredPrediction,
+    Metric,
+    Prediction,
+    Query,
+    SizedPrediction,
+    SizeValue,
+    WaitKind,
+    WorkFacts,
+)
+
+from .cost_curve import curve_at, curve_of
+from .predictor import PredictorWrapper
+from .work_mixture import is_fixed, known_wait, stated_floor
+
+_METRICS: tuple[Metric, ...] = ("latency", "memory")
+_MOST_CALLS = 4  # named in a bound
+# A wait of unknown length that fewer calls reach does not make a cost unknown.
+_USUAL = 0.5
+
+
+class SizedPredictor(PredictorWrapper):
+    """Another predictor whose answers about functions hold for known sizes; texts without sizes pass through."""
+
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+        """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
+        answers = self.base.predict(texts, queries)
+        open_answers: list[tuple[int, CodeText, list[int]]] = []
+        for i, code in enumerate(texts):
+            if not code.sizes or code.basis != "call":
+                continue
+            left = []
+            for j, answer in enumerate(answers[i]):
+                if _holds(answer, code.sizes):
+                    continue
+                on_curve = _on_curve(answer, code.sizes)
+                if on_curve is not None:
+                    answers[i][j] = on_curve
+                else:
+                    left.append(j)
+            if left and code.work is not None and (at_sizes := text_at(code, code.sizes)) is not None:
+                open_answers.append((i, at_sizes, left))
+        if open_answers:
+            sized = self.base.predict(
+                [code for _, code, _ in open_answers], [[queries[i][j] for j in left] for i, _, left in open_answers]
+            )
+            for (i, code, left), line in zip(open_answers, sized, strict=True):
+                for j, answer in zip(left, line, strict=True):
+                    answers[i][j] = _at_sizes(answers[i][j], answer, code, texts[i])
+        return answers
+
+    def compare(
+        self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+    ) -> list[list[CostRatio]] | None:
+        """The base's ratios, at the sizes of the second text where both texts fix everything but these."""
+        sized = [pair_at(before, after) for before, after in pairs]
+        asked = [at or pair for at, pair in zip(sized, pairs, strict=True)]
+        ratios = self.base.compare(asked, queries)
+        if ratios is None:
+            return None
+        return [
+            [replace(ratio, sizes=after.sizes) if at is not None else ratio for ratio in line]
+            for line, at, (_, after) in zip(ratios, sized, pairs, strict=True)
+        ]
+
+    def percentile(self, prediction: Prediction, language: str) -> float | None:
+        """The base's percentile of the cost for small inputs, which the training values are of."""
+        small = prediction.small if isinstance(prediction, SizedPrediction) else prediction
+        return self.base.percentile(small, language)
+
+
+def text_at(code: CodeText, sizes: Sequence[SizeValue]) -> CodeText | None:
+    """A text as if it fixed these sizes, without measurements; None where its facts depend on none of them."""
+    values = analysis_sizes(code, sizes)
+    if code.work is None or not values:
+        return None
+    return replace(code, work=facts_at(code.work, values), measured=(), sizes=())
+
+
+def pair_at(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText] | None:
+    """Two texts at the sizes of the second; None where not both fix everything but these."""
+    if not after.sizes or after.basis != "call":
+        return None
+    texts = []
+    for code in (before, after):
+        at_sizes = text_at(code, after.sizes) or replace(code, measured=(), sizes=())
+        if at_sizes.work is None or not all(depends_on_nothing(at_sizes.work, metric) for metric in _METRICS):
+            return None
+        texts.append(at_sizes)
+    return texts[0], texts[1]
+
+
+def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
+    """Return whether facts fix a cost: every size, call, operation and usual wait is known."""
+    if not work.fixed or work.endless is not None or names_of(work.of(metric).terms):
+        return False
+    return metric != "latency" or not unknown_waits(work)
+
+
+def unknown_waits(work: WorkFacts) -> bool:
+    """Return whether most calls wait for a time that the facts do not fix."""
+    usual = (wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error)
+    return any(wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual)
+
+
+def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:
+    """Return whether an answer is for these sizes already: it was measured at them."""
+    if not isinstance(answer, MeasuredPrediction):
+        return False
+    spreads = dict(answer.cost.sizes)
+    given = [size for size in sizes if size.source != "recorded"]
+    return all(
+        size.name in spreads and spreads[size.name].least <= size.value <= spreads[size.name].most for size in given
+    )
+
+
+def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction | None:
+    """The answer on the curve through the measurements of the same text; None where none covers the sizes."""
+    if not isinstance(answer, MeasuredPrediction) or answer.ratio is not None:
+        return None
+    curve = curve_of(answer.cost, answer.growth)
+    given = next((size for size in sizes if curve is not None and size.name == curve.size), None)
+    value = curve_at(curve, given.value) if curve is not None and given is not None else None
+    if value is None or given is None:
+        return None
+    at = CostAtSizes("curve", (given,), value.beyond)
+    return sized(answer, answer, at, value.median, (value.band,), value.quantiles)
+
+
+def _at_sizes(small: Prediction, answer: Prediction, at_sizes: CodeText, code: CodeText) -> Prediction:
+    """The answer at sizes: a number where the text fixes the rest, else a bound, else the one for small inputs."""
+    work = at_sizes.work
+    assert work is not None, "only texts with facts are asked about"
+    used = _used(code)
+    if depends_on_nothing(work, small.metric) and is_fixed(answer) and answer.median is not None:
+        at = CostAtSizes("arithmetic", used)
+        return sized(answer, small, at, answer.median, answer.bands, answer.quantiles)
+    if small.metric != "latency" or work.endless is not None or small.median is None:
+        return small
+    least = stated_floor(work, "latency") + known_wait(work)[0]
+    calls = tuple(calls_at(code.work, analysis_sizes(code, code.sizes))) if code.work is not None else ()
+    if not calls and least <= small.median:
+        return small  # the bound says nothing that the number for small inputs does not
+    at = CostAtSizes("bound", used, least=least, calls=calls[:_MOST_CALLS])
+    return sized(small, small, at, small.median, small.bands, small.quantiles)
+
+
+def _used(code: CodeText) -> tuple[SizeValue, ...]:
+    """The sizes of a text that its facts depend on."""
+    names = set(inputs_of(code.text, code.work).values())
+    return tuple(size for size in code.sizes if size.name in names)
+
+
+def sized(
+    answer: Prediction,
+    small: Prediction,
+    at: CostAtSizes,
+    median: float,
+    bands: tuple[Band, ...],
+    quantiles: tuple[float, ...],
+) -> SizedPrediction:
+    """An answer at sizes, with the rest of ``answer``."""
+    return SizedPrediction(
+        answer.basis,
+        answer.metric,
+        answer.device,
+        answer.workload,
+        answer.model,
+        median,
+        bands,
+        answer.floor,
+        answer.truncated,
+        None,
+        quantiles,
+        small.growth,
+        at=at,
+        small=small,
+    )
