@@ -522,6 +522,7 @@ class AbstentionCode(StrEnum):
     TOO_FEW_GROUPS = "too-few-groups"  # basis, groups, needed
     RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric
     NO_NUMBER = "no-number"
+    NOT_AT_SIZES = "not-at-sizes"  # sizes (as in a budget)
     ADAPTER_UNUSABLE = "adapter-unusable"  # problem
     TEXT_TOO_LONG = "text-too-long"  # limit (characters, callees included)
     REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)
@@ -653,11 +654,21 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """The value of a size from which on another one of two texts costs less: the second where ``is_second``."""
+
+    size: str
+    value: float
+    is_second: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CostRatio:
     """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``.
 
     ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
     not rest on both. ``sizes`` are those at which the costs were compared; empty for small inputs.
+    ``crossing`` is known where both texts fix everything but one size.
     """
 
     basis: Basis
@@ -670,6 +681,7 @@ class CostRatio:
     abstained: Abstention | None = None
     agreed: float | None = None
     sizes: tuple[SizeValue, ...] = ()
+    crossing: Crossing | None = None
 
     def above(self, ratio: float) -> float:
         """The calibrated probability of a larger ratio; NaN when the model abstains."""
@@ -742,6 +754,12 @@ class SizedPrediction(Prediction):
         """The source of the number."""
         kinds: dict[str, NumberSource] = {"curve": "curve", "arithmetic": "predicted"}
         return kinds.get(self.at.kind, self.small.source)
+
+    def above(self, value: float) -> float:
+        """The probability that the cost is above ``value``; of a bound, at least that for small inputs."""
+        if self.at.kind == "bound" and self.at.least > value:
+            return LEVELS[-1]
+        return Prediction.above(self, value)
 
     @property
     def holds_for(self) -> HoldsFor | None:

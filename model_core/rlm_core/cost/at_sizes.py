@@ -21,6 +21,7 @@ from rlm_core.types import (
     Growth,
     UnknownCalls,
     Wait,
+    WaitKind,
     WorkFacts,
 )
 
@@ -29,6 +30,8 @@ from .domain.quantities import Range, product, raised, range_product, range_sum
 _MOST_EXPONENT = 900.0  # of a base, as in quantities
 _EVEN = 0.5  # share of the runs
 _LEAST_CALLS = 0.5
+# A wait of unknown length that fewer calls reach does not make a cost unknown.
+_USUAL = 0.5
 
 
 def evaluated(terms: Sequence[CostTerm], sizes: Mapping[str, float], missing: float = 0.0) -> Amount:
@@ -167,6 +170,19 @@ def without_sums(work: WorkFacts | None) -> WorkFacts | None:
         waits=tuple(replace(wait, terms=()) for wait in work.waits),
         repeated=(),
     )
+
+
+def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
+    """Return whether facts fix a cost: every size, call, operation and usual wait is known."""
+    if not work.fixed or work.endless is not None or names_of(work.of(metric).terms):
+        return False
+    return metric != "latency" or not unknown_waits(work)
+
+
+def unknown_waits(work: WorkFacts) -> bool:
+    """Return whether most calls wait for a time that the facts do not fix."""
+    usual = (wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error)
+    return any(wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual)
 
 
 def likely_wait(seconds: Range, share: float, *, on_error: bool) -> Amount:

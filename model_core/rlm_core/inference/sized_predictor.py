@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rlm_core.cost.at_sizes import calls_at, facts_at, names_of
+from rlm_core.cost.at_sizes import calls_at, depends_on_nothing, facts_at
 from rlm_core.queries.function_sizes import analysis_sizes, inputs_of
 from rlm_core.types import (
     Band,
@@ -24,18 +24,15 @@ from rlm_core.types import (
     Query,
     SizedPrediction,
     SizeValue,
-    WaitKind,
-    WorkFacts,
 )
 
 from .cost_curve import curve_at, curve_of
+from .crossing import crossing
 from .predictor import PredictorWrapper
 from .work_mixture import is_fixed, known_wait, stated_floor
 
 _METRICS: tuple[Metric, ...] = ("latency", "memory")
 _MOST_CALLS = 4  # named in a bound
-# A wait of unknown length that fewer calls reach does not make a cost unknown.
-_USUAL = 0.5
 
 
 class SizedPredictor(PredictorWrapper):
@@ -78,14 +75,21 @@ class SizedPredictor(PredictorWrapper):
         if ratios is None:
             return None
         return [
-            [replace(ratio, sizes=after.sizes) if at is not None else ratio for ratio in line]
-            for line, at, (_, after) in zip(ratios, sized, pairs, strict=True)
+            [_with_sizes(ratio, before, after, is_sized=at is not None) for ratio in line]
+            for line, at, (before, after) in zip(ratios, sized, pairs, strict=True)
         ]
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile of the cost for small inputs, which the training values are of."""
         small = prediction.small if isinstance(prediction, SizedPrediction) else prediction
         return self.base.percentile(small, language)
+
+
+def _with_sizes(ratio: CostRatio, before: CodeText, after: CodeText, *, is_sized: bool) -> CostRatio:
+    """A ratio with the sizes that it is for, and the size at which it turns."""
+    if after.basis != "call" or ratio.ratio is None:
+        return ratio
+    return replace(ratio, sizes=after.sizes if is_sized else (), crossing=crossing(before, after, ratio.metric))
 
 
 def text_at(code: CodeText, sizes: Sequence[SizeValue]) -> CodeText | None:
@@ -107,19 +111,6 @@ def pair_at(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText] | No
             return None
         texts.append(at_sizes)
     return texts[0], texts[1]
-
-
-def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
-    """Return whether facts fix a cost: every size, call, operation and usual wait is known."""
-    if not work.fixed or work.endless is not None or names_of(work.of(metric).terms):
-        return False
-    return metric != "latency" or not unknown_waits(work)
-
-
-def unknown_waits(work: WorkFacts) -> bool:
-    """Return whether most calls wait for a time that the facts do not fix."""
-    usual = (wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error)
-    return any(wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual)
 
 
 def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from rlm_core.queries.function_sizes import is_size_name, read_quantity
 from rlm_core.queries.judges import JUDGES
 from rlm_core.source import languages
 from rlm_core.source.directives import Directive, find_directives
@@ -29,7 +30,7 @@ from .syntax import METRICS, SCALES, Budget, Mistake, parse, render
 
 _WORD = re.compile(r"[^\s,]+")
 _IGNORE = "ignore"
-# Read by `rlm_core.queries.kernel_sizes` and `rlm_core.source.solutions`.
+# Read by `rlm_core.queries.kernel_sizes`, `rlm_core.queries.function_sizes` and `rlm_core.source.solutions`.
 _OTHER_KEYWORDS = frozenset({"sizes", PROGRAM, JUDGE})
 _RUNTIMES = ("cpython", "pypy")
 _UNIT_WORDS: dict[Basis, str] = {
@@ -200,11 +201,26 @@ def _add(directive: Directive, unit: Unit, budgets: list[LocatedBudget]) -> Iter
     yield from mistakes
     metrics = METRICS_OF_BASIS[unit.basis]
     for entry in written:
-        if entry.budget.metric in metrics:
+        wrong = _wrong_size(entry.budget) if unit.kind == "function" else None
+        if wrong is not None:
+            yield Mistake(wrong, entry.start, entry.end)
+        elif entry.budget.metric in metrics:
             budgets.append(LocatedBudget(entry.budget, directive.span(entry.start, entry.end)))
         else:
             message = f"a {_UNIT_WORDS[unit.basis]} has no {entry.budget.metric}; it has {' and '.join(metrics)}"
             yield Mistake(message, entry.start, entry.end)
+
+
+def _wrong_size(budget: Budget) -> str | None:
+    """Return what is wrong with the sizes of a function's inputs in a budget; None if nothing is."""
+    for name, value in budget.workload:
+        if not is_size_name(name):
+            return f"{name!r} is not the name of an input; write one like items or rows[]"
+        try:
+            read_quantity(value)
+        except ValueError as error:
+            return str(error)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

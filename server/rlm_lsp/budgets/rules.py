@@ -13,7 +13,18 @@ from pathlib import Path
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.devices import answers_for
-from rlm_core.types import METRICS_OF_BASIS, CodeText, Metric, Prediction, Query, Span, Unit
+from rlm_core.queries.function_sizes import input_names_of, read_quantity
+from rlm_core.types import (
+    METRICS_OF_BASIS,
+    CodeText,
+    Metric,
+    Prediction,
+    Query,
+    SizedPrediction,
+    SizeValue,
+    Span,
+    Unit,
+)
 
 from .comments import UnitComments
 from .syntax import Budget
@@ -74,7 +85,9 @@ def budget_queries(
     for active in rules.budgets:
         budget = active.budget
         unknown = budget.device is not None and not answers_for(code.basis, budget.device, known_devices)
-        if not _qualifiers(budget) or (active.configured and unknown):
+        # Budgets of functions at sizes are asked about texts with these sizes, see `sized_texts`.
+        at_sizes = code.basis == "call" and bool(budget.workload)
+        if not _qualifiers(budget) or (active.configured and unknown) or at_sizes:
             continue
         for query in queries_for(
             predictor, code, QuerySelection((budget.metric,), (), dict(budget.workload), selection.judge)
@@ -84,6 +97,32 @@ def budget_queries(
             if qualified not in queries:
                 queries.append(qualified)
     return tuple(queries)
+
+
+def sized_texts(code: CodeText, rules: Rules) -> list[tuple[CodeText, tuple[Query, ...]]]:
+    """The texts of a function at the sizes that its budgets name, and the queries about each.
+
+    A size that a budget names takes precedence over the same one from another source. Budgets that name what is not an
+    input of the function are left out: a configured one is meant for other functions of its files.
+    """
+    texts: dict[tuple[SizeValue, ...], dict[Metric, None]] = {}
+    inputs = input_names_of(code.text, code.work, code.measured) if rules.budgets and code.basis == "call" else []
+    for active in rules.budgets if inputs else ():
+        named = sizes_of_budget(active.budget)
+        if named and named.keys() <= set(inputs):
+            given = {size.name: size for size in code.sizes} | named
+            texts.setdefault(tuple(given.values()), {})[active.budget.metric] = None
+    return [
+        (replace(code, sizes=sizes), tuple(Query(metric) for metric in metrics)) for sizes, metrics in texts.items()
+    ]
+
+
+def sizes_of_budget(budget: Budget) -> dict[str, SizeValue]:
+    """The sizes of inputs that a budget names; empty where it names none, or what is not one."""
+    try:
+        return {name: SizeValue(name, read_quantity(value), "query", "a budget") for name, value in budget.workload}
+    except ValueError:
+        return {}
 
 
 def budget_of(prediction: Prediction, rules: Rules) -> ActiveBudget | None:
@@ -98,8 +137,10 @@ def _qualifiers(budget: Budget) -> int:
 
 
 def _fits(budget: Budget, prediction: Prediction) -> bool:
-    return (
-        budget.metric == prediction.metric
-        and budget.device in (None, prediction.device)
-        and all(prediction.workload.get(name) == value for name, value in budget.workload)
-    )
+    if budget.metric != prediction.metric or budget.device not in (None, prediction.device):
+        return False
+    if prediction.basis == "call" and budget.workload:
+        at = prediction.at.sizes if isinstance(prediction, SizedPrediction) else ()
+        named = {name: size.value for name, size in sizes_of_budget(budget).items()}
+        return bool(named) and named.items() <= {size.name: size.value for size in at}.items()
+    return all(prediction.workload.get(name) == value for name, value in budget.workload)

@@ -1,7 +1,7 @@
-"""The language of budgets: ``latency < 1 ms, memory < 10 MiB on nvidia-l4 M=4096`` <-> :class:`Budget`.
+"""The language of budgets: ``latency < 1 ms at items=10k, memory < 10 MiB on nvidia-l4 M=4096`` <-> :class:`Budget`.
 
-A budget is a metric, a bound with its unit and, for a kernel, a module or a network, the device and the workload that
-it applies to. Parsing continues after a mistake and reports the span of each one.
+A budget is a metric, a bound with its unit and what it applies to: the device and the workload of a kernel, a module or
+a network, the sizes of a function's inputs. Parsing continues after a mistake and reports the span of each one.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ def _render(budget: Budget) -> str:
     words = [budget.metric, ">" if budget.metric == "accuracy" else "<", bound(budget)]
     if budget.device is not None:
         words += ["on", budget.device if _PLAIN.match(budget.device) else f'"{budget.device}"']
+    elif budget.workload:
+        words.append("at")
     return " ".join([*words, *(f"{name}={value}" for name, value in budget.workload)])
 
 
@@ -191,6 +193,8 @@ def _qualifiers(tokens: list[_Token]) -> tuple[str | None, tuple[tuple[str, str]
     workload: dict[str, str] = {}
     left = iter(tokens)
     for token in left:
+        if token.kind == "word" and token.text == "at":  # in front of sizes
+            continue
         name, equals, value = token.text.partition("=")
         if token.kind == "word" and (token.text == "on" or (name == "device" and equals)):
             # The value may be quoted: a separate token, since quotes end a word.
@@ -208,7 +212,7 @@ def _qualifiers(tokens: list[_Token]) -> tuple[str | None, tuple[tuple[str, str]
             workload[name] = value
         else:
             raise _MistakeError(
-                f"{token.text!r} is not valid here; write on DEVICE, NAME=VALUE, or a comma before the next budget",
+                f"{token.text!r} is not valid here; write on DEVICE, at NAME=VALUE, or a comma before the next budget",
                 token.start,
                 token.end,
             )

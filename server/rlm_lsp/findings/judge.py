@@ -6,7 +6,7 @@ Input: the analysed units of a file, what applies to each (budgets, ignored metr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -15,13 +15,32 @@ from rlm_core.inference.guarded import failed
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.queries.function_sizes import input_names_of
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import Abstention, CodeText, CostRatio, Metric, Prediction, Query, Unit
+from rlm_core.types import (
+    Abstention,
+    AbstentionCode,
+    CodeText,
+    CostRatio,
+    Metric,
+    Prediction,
+    Query,
+    SizedPrediction,
+    Unit,
+)
 
 from rlm_lsp.budgets.comments import MalformedBudget, read_comments
-from rlm_lsp.budgets.rules import ActiveBudget, Rules, budget_of, budget_queries, rules_of
-from rlm_lsp.budgets.syntax import render
+from rlm_lsp.budgets.rules import (
+    ActiveBudget,
+    Rules,
+    budget_of,
+    budget_queries,
+    rules_of,
+    sized_texts,
+    sizes_of_budget,
+)
+from rlm_lsp.budgets.syntax import Budget, render
 from rlm_lsp.history.comparison import GROWING, UNCHANGED, GrowthRise, UnitDiff, WaitChange, WorkChange, work_change
 from rlm_lsp.rendering.finding_messages import (
     computing_only_message,
@@ -30,6 +49,7 @@ from rlm_lsp.rendering.finding_messages import (
     regression_message,
     wait_message,
 )
+from rlm_lsp.rendering.size_words import sizes
 from rlm_lsp.rendering.work_words import plain, unknown_waits
 from rlm_lsp.settings.model import Settings
 
@@ -104,6 +124,26 @@ class Judgement:
         if case.is_edited:
             self._add(case, computing_only(case.analysed, case.rules, predictions))
 
+    def add_at_sizes(self, case: UnitCase, code: CodeText, predictions: Sequence[Prediction]) -> None:
+        """Check the predictions for the sizes of ``code`` against the budgets that name these."""
+        unit, asked = case.analysed.unit, {size.name: size.value for size in code.sizes if size.source == "query"}
+        rules = Rules(
+            tuple(
+                active
+                for active in case.rules.budgets
+                if {name: size.value for name, size in sizes_of_budget(active.budget).items()} == asked
+            ),
+            case.rules.ignored,
+        )
+        findings = over_budget(unit, rules, predictions, case.criteria.confidence)
+        self._add(case, findings)
+        for prediction in predictions:
+            known = isinstance(prediction, SizedPrediction) and prediction.at.kind != "bound"
+            if prediction.abstained is not None:
+                self.abstained.append(prediction.abstained)
+            elif not known and not any(finding.metric == prediction.metric for finding in findings):
+                self.abstained.append(Abstention(AbstentionCode.NOT_AT_SIZES, {"sizes": sizes(code.sizes)}))
+
     def add_changes(
         self, case: UnitCase, changes: Sequence[CostRatio], new_costs: Mapping[Metric, float], work: WorkChange
     ) -> None:
@@ -138,7 +178,25 @@ def read_rules(
     """The rules of each unit of a source text, from its comments and the configuration, and the malformed comments."""
     comments = read_comments(parsed, [entry.unit for entry in units])
     rules = [rules_of(entry.unit, above, configured) for entry, above in zip(units, comments.units, strict=True)]
-    return rules, malformed(comments.malformed)
+    mistakes = [
+        MalformedBudget(text, located.span, render([located.budget]), entry.unit)
+        for entry, above in zip(units, comments.units, strict=True)
+        for located in above.budgets
+        if (text := _without_input(entry.code, located.budget)) is not None
+    ]
+    return rules, malformed([*comments.malformed, *mistakes])
+
+
+def _without_input(code: CodeText, budget: Budget) -> str | None:
+    """Return what is wrong where a function's budget names sizes that its cost does not depend on, else None."""
+    if code.basis != "call" or not budget.workload or code.work is None:
+        return None
+    inputs = input_names_of(code.text, code.work, code.measured)
+    unknown = [name for name, _ in budget.workload if name not in inputs]
+    if not unknown:
+        return None
+    known = f"it depends on {', '.join(inputs)}" if inputs else "its text shows no size that it depends on"
+    return f"the cost does not depend on the size of {', '.join(unknown)}; {known}"
 
 
 def cases_of(
@@ -175,14 +233,17 @@ def judge(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, com
 def _judged(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, compare: Compare) -> list[Judgement]:
     judgements = [Judgement() for _ in cases]
     with_budget = [
-        (case, judgement, queries)
+        (case, judgement, code, queries)
         for case, judgement in zip(cases, judgements, strict=True)
-        if (queries := budget_queries(predictor, case.analysed.code, case.rules, _devices(case.criteria)))
+        for code, queries in _questions(predictor, case)
     ]
     if with_budget:
-        answers = predict([(case.analysed.code, queries) for case, _, queries in with_budget])
-        for (case, judgement, _), predictions in zip(with_budget, answers, strict=True):
-            judgement.add_predictions(case, predictions)
+        answers = predict([(code, queries) for *_, code, queries in with_budget])
+        for (case, judgement, code, _), predictions in zip(with_budget, answers, strict=True):
+            if code is case.analysed.code:
+                judgement.add_predictions(case, predictions)
+            else:
+                judgement.add_at_sizes(case, code, predictions)
     changed = [
         (case, judgement, case.before, _cost_queries(predictor, case))
         for case, judgement in zip(cases, judgements, strict=True)
@@ -198,6 +259,14 @@ def _judged(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, c
                 work = work_change(before, case.analysed.code, (answers[0], answers[1])) if growing else UNCHANGED
                 judgement.add_changes(case, changes, _new_costs(changes, answers[0], answers[1]), work)
     return judgements
+
+
+def _questions(predictor: Predictor, case: UnitCase) -> Iterator[tuple[CodeText, Sequence[Query]]]:
+    """The questions about the budgets of a unit: about its text as it is, and at each of the sizes that they name."""
+    code = case.analysed.code
+    if queries := budget_queries(predictor, code, case.rules, _devices(case.criteria)):
+        yield code, queries
+    yield from sized_texts(code, case.rules)
 
 
 def over_budget(

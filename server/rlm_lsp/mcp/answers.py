@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
-from rlm_core.types import Basis, GrowthClass, Metric
+from rlm_core.types import Basis, GrowthClass, Metric, SizeSource
 
 from rlm_lsp.findings.finding import Code
 from rlm_lsp.settings.model import Severity
@@ -28,6 +28,42 @@ class GrowthAnswer(Answer):
     sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
 
 
+class SizeAnswer(Answer):
+    """A size of an input: its value, or the range over the measured calls."""
+
+    source: SizeSource
+    value: float | None = None
+    least: float | None = None
+    median: float | None = None
+    most: float | None = None
+
+
+class CurveAnswer(Answer):
+    """The cost is the coefficient times the size to the exponent, from ``from`` to ``holds_to``."""
+
+    size: str
+    exponent: float
+    coefficient: float
+    smallest: float = Field(alias="from")
+    measured_to: float
+    holds_to: float
+
+
+class BoundAnswer(Answer):
+    """A call takes at least this; the calls by name come on top of it, so many times."""
+
+    least: float
+    calls: Mapping[str, float]
+
+
+class CrossingAnswer(Answer):
+    """From this value of the size on the second text costs less, or more where ``is_second`` is false."""
+
+    size: str
+    value: float
+    is_second: bool
+
+
 class PredictionRow(Answer):
     """One prediction for one unit."""
 
@@ -43,9 +79,14 @@ class PredictionRow(Answer):
     coverage: float | None = Field(description="Share of true values that the band is calibrated to contain")
     device: str | None
     workload: Mapping[str, str]
-    source: Literal["measured", "anchored", "predicted"] = Field(
-        description="Measured, carried over from a measurement of an earlier text, or predicted"
+    source: Literal["measured", "anchored", "curve", "predicted"] = Field(
+        description="Measured, carried over from a measurement of an earlier text, on a curve through measurements at"
+        " several sizes, or predicted"
     )
+    holds_for: str | None = Field(description="Of a function: small inputs, measured sizes, given sizes or all inputs")
+    sizes: Mapping[str, SizeAnswer] = Field(description="The given or recorded sizes of inputs")
+    curve: CurveAnswer | None = Field(description="The measured cost as a function of one size")
+    bound: BoundAnswer | None = Field(description="The least cost at the given sizes, where calls are of unknown cost")
     growth: GrowthAnswer | None
     abstained: str | None = Field(description="Why there is no number")
     analysis_failed: str | None = Field(
@@ -84,6 +125,8 @@ class RatioRow(Answer):
     probability_higher: float | None = Field(
         description="Probability of a ratio above 1, calibrated on generated edits; too sure on real code"
     )
+    sizes: Mapping[str, float] = Field(description="The sizes at which the costs were compared; empty: small inputs")
+    crossing: CrossingAnswer | None = Field(description="The size at which the cheaper text changes, if there is one")
     growth_before: GrowthAnswer | None
     growth_after: GrowthAnswer | None
     abstained: str | None = Field(description="Why there is no ratio")

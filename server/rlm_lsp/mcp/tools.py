@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -323,7 +323,7 @@ class AgentTools:
                 qualname = analysed.unit.qualname
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
-        lines += [say.RATIOS_ARE_FOR] if rows else []
+        lines += [say.RATIOS_ARE_FOR] if any(not row.sizes for row in rows) else []
         rest = say.unpaired_line(unchanged, new)
         return [*lines, *([rest] if rest else [])], Comparison(rows=rows, unchanged=unchanged, new=new)
 
@@ -461,6 +461,8 @@ def _ratio_row(qualname: str, change: CostRatio, before: Prediction, after: Pred
         "high": band.high if band is not None else None,
         "coverage": band.coverage if band is not None else None,
         "probability_higher": 0.0 if is_same else change.above(1.0),
+        "sizes": {size.name: size.value for size in change.sizes},
+        "crossing": asdict(change.crossing) if change.crossing is not None else None,
         "growth_before": _growth(before),
         "growth_after": _growth(after),
         "abstained": reason(change.abstained) if change.abstained is not None else None,

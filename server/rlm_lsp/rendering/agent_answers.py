@@ -13,7 +13,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error
 from rlm_core.types import CostRatio, Prediction
 
-from . import labels
+from . import labels, size_words
 from .abstentions import reason
 from .console import counted
 from .escaping import printable
@@ -21,7 +21,10 @@ from .finding_messages import percent
 from .prediction_cells import cost_rows
 from .work_words import growth_form
 
-RATIOS_ARE_FOR = "Ratios are for small inputs, like those of a project's tests; for larger ones look at the growth."
+RATIOS_ARE_FOR = (
+    "Small inputs are those of a project's tests; for larger ones look at the growth, or give the sizes in a comment"
+    " above the function: `# rlm: sizes items=10k`."
+)
 
 _NAMED_PATHS = 10
 
@@ -77,8 +80,9 @@ def progress_line(what: str, done: int, total: int) -> str:
 
 
 def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> str:
-    """``f: latency about 0.12× (80 % band 0.05–0.3×), lower with 97 % probability; growth n^2 → n in a``.
+    """``f: latency grows as n in a instead of n^2; for small inputs about 0.12× (80 % band 0.05–0.3×), lower ...``.
 
+    The growth comes first, then the ratio with the inputs for which it holds, and the size at which it turns.
     ``before`` and ``after`` are the predictions for the two texts. Their medians are left out: the ratio is predicted
     by itself, so the three numbers need not agree.
     """
@@ -92,14 +96,18 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     band = change.bands[0]
     above = change.above(1.0)
     direction, probability = ("higher", above) if change.ratio >= 1 else ("lower", 1 - above)
-    parts = [
-        f"{name} {labels.about(change.ratio)} ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
-        f" {direction} with {percent(probability)} probability"
-    ]
     old, new = before.growth, after.growth
+    parts = []
     if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
-        parts.append(f"growth {old.growth_class} → {growth_form(new).replace('`', '')}")
-    return printable("; ".join(parts))
+        parts.append(f"grows as {growth_form(new).replace('`', '')} instead of {old.growth_class}")
+    at = f"{size_words.ratio_sizes(change)} " if change.basis == "call" else ""
+    parts.append(
+        f"{at}{labels.about(change.ratio)} ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
+        f" {direction} with {percent(probability)} probability"
+    )
+    if change.crossing is not None:
+        parts.append(size_words.crossing_words(change.crossing))
+    return printable(f"{name} {'; '.join(parts)}")
 
 
 def unpaired_line(unchanged: Sequence[str], new: Sequence[str]) -> str:

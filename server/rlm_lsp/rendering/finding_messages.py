@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, Unit
+from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, SizedPrediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 from rlm_lsp.history.comparison import GrowthRise, WaitChange
 from rlm_lsp.settings.files import OF_CLIENT
 from rlm_lsp.settings.resolve import SettingsProblem
 
-from . import labels, work_words
+from . import labels, size_words, work_words
 from .console import counted
 from .escaping import message
 
@@ -40,6 +40,11 @@ def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, prob
     if prediction.basis in _ON_DEVICES:
         cost += f" on {prediction.device}" if prediction.device else ""
         cost += f" ({labels.workload(prediction.workload)})" if prediction.workload else ""
+    if isinstance(prediction, SizedPrediction):
+        cost += f" at {size_words.sizes(prediction.at.sizes)}"
+        if prediction.at.kind == "bound" and prediction.at.least > budget.value:
+            least = size_words.bound(prediction.metric, prediction.at)
+            return f"{cost} exceeds its budget of {bound(budget)} ({percent(probability)} probability): {least}"
     if isinstance(prediction, MeasuredPrediction) and prediction.ratio is None:
         shown = labels.marked_spread(prediction).removeprefix(labels.source_mark(prediction)).lstrip()
         probable = f"{percent(probability)} probability if measured again"
@@ -75,7 +80,8 @@ def regression_message(
             # The setting as it was written: `1.25×` is not `1.2×`.
             sure = f"{percent(probability)} probability of at least {ratio:g}×"
             grows = f"{cost_of(unit, metric)} is predicted to grow{about}"
-            parts.append(f"{grows} since {revision} ({sure})")
+            at = f" {size_words.ratio_sizes(change)}" if change.sizes else ""
+            parts.append(f"{grows}{at} since {revision} ({sure})")
     parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in rises]
     return "; ".join(parts)
 

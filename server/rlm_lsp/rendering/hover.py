@@ -189,7 +189,7 @@ def head_words(
         f"{labels.METRIC_WORDS[change.metric]} {UNCHANGED}"
         if labels.is_same(change)
         else f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
-        f" {labels.ratio_band(change.bands[0])})"
+        f" {labels.ratio_band(change.bands[0])}){_at_sizes(change)}"
         for change in changes
         if change.ratio is not None and change.bands
     ]
@@ -199,6 +199,12 @@ def head_words(
         abstentions.reason(change.abstained, quote) for change in changes if change.abstained is not None
     )
     return f"changed, but the ratio cannot be predicted{''.join(f' because {reason}' for reason in list(reasons)[:1])}"
+
+
+def _at_sizes(change: CostRatio) -> str:
+    """The sizes at which costs were compared, and the one at which the ratio turns; empty where neither is known."""
+    at = f" {size_words.ratio_sizes(change)}" if change.sizes else ""
+    return at + (f"; {size_words.crossing_words(change.crossing)}" if change.crossing is not None else "")
 
 
 def measured_words(

@@ -12,6 +12,8 @@ from rlm_core.inference.cost_curve import CostCurve, curve_at, curve_of
 from rlm_core.types import (
     CallCount,
     CostAtSizes,
+    CostRatio,
+    Crossing,
     HoldsFor,
     MeasuredCost,
     MeasuredPrediction,
@@ -56,9 +58,13 @@ def origins(values: Sequence[SizeValue]) -> str:
     """Sizes with the sources of their values: ``items=10k from the settings (shop.total)``."""
     by_source: dict[str, list[SizeValue]] = {}
     for value in values:
-        where = f" ({value.rule})" if value.rule else ""
-        by_source.setdefault(f"{SOURCE_WORDS[value.source]}{where}", []).append(value)
-    return ", ".join(f"{sizes(of_source)} {source}" for source, of_source in by_source.items())
+        by_source.setdefault(source(value), []).append(value)
+    return ", ".join(f"{sizes(of_source)} {words}" for words, of_source in by_source.items())
+
+
+def source(value: SizeValue) -> str:
+    """The source of a size: ``from the settings (shop.total)``."""
+    return SOURCE_WORDS[value.source] + (f" ({value.rule})" if value.rule else "")
 
 
 def spread(name: str, values: SizeSpread) -> str:
@@ -137,6 +143,17 @@ def _short(name: str) -> str:
     """A name on one line, without what is in front of its last part where it is long."""
     text = " ".join(name.split())
     return text if len(text) <= _MOST_NAME else text.rpartition(".")[2][-_MOST_NAME:]
+
+
+def ratio_sizes(change: CostRatio) -> str:
+    """The inputs for which a ratio holds: ``at items=10k``, ``for small inputs``."""
+    return f"at {sizes(change.sizes)}" if change.sizes else "for small inputs"
+
+
+def crossing_words(crossing: Crossing) -> str:
+    """``costs less from about items=40 on``: of the second text compared with the first."""
+    less = "less" if crossing.is_second else "more"
+    return f"costs {less} from about {crossing.size}={labels.number(crossing.value)} on"
 
 
 def holds_words(prediction: Prediction) -> str:

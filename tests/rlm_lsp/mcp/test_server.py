@@ -322,7 +322,7 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
         assert shown == [change.ratio, band.low, band.high, band.coverage, change.above(1.0)]
     assert answer["rows"][0]["growth_before"]["class"] == "n^2"
     assert answer["rows"][0]["growth_after"]["class"] == "n"
-    assert "growth n^2 → n in values" in text
+    assert "f: latency grows as n in values instead of n^2; for small inputs about" in text
     # One unit on each side: they are compared whatever their names are.
     assert [(row["qualname"], row["state"]) for row in renamed["rows"]] == [("other", "changed")] * 2
     assert [(row["state"], row["ratio"], row["probability_higher"]) for row in same["rows"]] == [("same", 1, 0)] * 2
