@@ -29,7 +29,8 @@ EXAMPLES = REPOSITORY / "examples"
 FIELDS = [
     *("file", "cell", "line", "qualname", "basis", "metric", "unit", "median"),
     *("low", "high", "coverage", "calibrated", "device", "workload", "model", "abstained", "truncated"),
-    *("growth", "source", "measured", "waits", "endless", "causes", "analysis_failed"),
+    *("growth", "source", "measured", "holds_for", "sizes", "curve", "beyond_measured", "bound", "small_inputs"),
+    *("waits", "endless", "causes", "analysis_failed"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"
 TEXT = "def f(xs):\n    return g(xs)\n"

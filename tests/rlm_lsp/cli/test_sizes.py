@@ -1,0 +1,167 @@
+"""Sizes on the command line: listed with their sources, written to be filled in, and in predictions and budgets."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rlm_lsp.cli.app import app
+
+pytestmark = pytest.mark.timeout(120)
+
+CART = '''"""Carts."""
+
+
+def total(orders: list[float]) -> float:
+    return sum(order * 1.2 for order in orders)
+
+
+def duplicates(orders: list[int], paid: list[int]) -> int:
+    found = 0
+    for order in orders:
+        for other in paid:
+            if order == other:
+                found += 1
+    return found
+
+
+def send(orders: list[str]) -> None:
+    for order in orders:
+        fetch(order)
+
+
+def version() -> str:
+    return "1"
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package in a project, which is the working directory."""
+    package = tmp_path / "src" / "shop"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "cart.py").write_text(CART)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "shop"\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def rows(*arguments: str) -> dict[str, dict[str, Any]]:
+    result = run(*arguments, "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return {f"{row['qualname']}.{row.get('metric', '')}".rstrip("."): row for row in json.loads(result.stdout)}
+
+
+def give(project: Path, table: str) -> None:
+    (project / "pyproject.toml").write_text(f'[project]\nname = "shop"\n\n[tool.rlm-lsp.sizes]\n{table}\n')
+
+
+def test_inputs_are_listed_with_their_values_and_sources(project: Path) -> None:
+    give(project, 'orders = 5_000\n"shop.cart.duplicates" = { paid = "2k" }')
+    listed = rows("sizes")
+    assert list(listed) == ["duplicates", "total", "send"]  # the most expensive first
+    assert listed["duplicates"]["name"] == "shop.cart.duplicates"
+    assert listed["duplicates"]["inputs"] == [
+        {"name": "orders", "value": 5000.0, "source": "settings", "rule": "orders"},
+        {"name": "paid", "value": 2000.0, "source": "settings", "rule": "shop.cart.duplicates"},
+    ]
+    table = run("sizes", "src").stdout.splitlines()
+    assert table[0].split() == ["WHERE", "UNIT", "LATENCY", "(80", "%", "BAND)", "INPUT", "SIZE", "FROM"]
+    assert "duplicates" in table[1]
+    assert "from the settings (orders)" in table[1]
+    assert "paid" in table[2]
+
+
+def test_the_table_is_written_filled_in_and_used(project: Path) -> None:
+    before = (project / "pyproject.toml").read_text()
+    result = run("sizes", "--write")
+    assert result.exit_code == 0
+    assert "3 lines added to [tool.rlm-lsp.sizes]" in result.stdout
+    written = (project / "pyproject.toml").read_text()
+    assert written.startswith(before)
+    assert tomllib.loads(written)["tool"]["rlm-lsp"]["sizes"] == {}
+    # Nothing changes until a line is filled in.
+    assert rows("predict")["total.latency"]["holds_for"] == "small inputs"
+    line = '# "shop.cart.total" = { orders = "?" }'
+    assert line in written
+    (project / "pyproject.toml").write_text(written.replace(line, '"shop.cart.total" = { orders = "10k" }'))
+    row = rows("predict")["total.latency"]
+    assert (row["holds_for"], row["sizes"]["orders"]["value"]) == ("given sizes", 10_000)
+    assert row["median"] > 50 * row["small_inputs"]["median"]
+    assert "0 lines added" in run("sizes", "--write").stdout
+
+
+def test_a_prediction_is_at_the_sizes_of_the_settings(project: Path) -> None:
+    small = rows("predict", "src")
+    give(project, '"src/**/*.py" = { orders = "10k", paid = 100 }')
+    given = rows("predict", "src")
+    assert {row["holds_for"] for row in small.values()} <= {"small inputs", "all inputs"}
+    assert given["duplicates.latency"]["small_inputs"]["median"] == small["duplicates.latency"]["median"]
+    assert given["send.latency"]["bound"]["calls"] == {"fetch()": 10_000}
+    text = run("predict", "src").stdout
+    assert "× fetch()" in text
+    assert "at orders=10k paid=100 from the settings (src/**/*.py)" in text
+    # The answers that are kept on the disk are for the settings that they were made with.
+    give(project, 'orders = "20k"')
+    assert rows("predict", "src")["total.latency"]["sizes"]["orders"]["value"] == 20_000
+
+
+def test_a_budget_at_a_size_that_is_exceeded_fails_the_check(project: Path) -> None:
+    cart = project / "src" / "shop" / "cart.py"
+    budget = "# rlm: latency < 50 ms at orders=10k paid=10k\n"
+    cart.write_text(CART.replace("def duplicates", f"{budget}def duplicates"))
+    result = run("check", "src")
+    assert result.exit_code == 1
+    shown = " ".join(result.stdout.split())
+    assert "latency of duplicates at orders=10k paid=10k is predicted to exceed its budget of 50 ms" in shown
+    cart.write_text(CART.replace("def duplicates", f"{budget.replace('10k', '100')}def duplicates"))
+    assert run("check", "src").exit_code == 0
+
+
+def test_a_budget_that_a_bound_exceeds_fails_and_one_that_nothing_supports_is_reported(project: Path) -> None:
+    cart = project / "src" / "shop" / "cart.py"
+    cart.write_text(CART.replace("def send", "# rlm: latency < 1 µs at orders=10k\ndef send"))
+    shown = " ".join(run("check", "src").stdout.split())
+    assert "latency of send at orders=10k exceeds its budget of 1 µs (over 99 % probability): ≥" in shown
+    assert "10k × fetch()" in shown
+    cart.write_text(CART.replace("def send", "# rlm: latency < 1 s at orders=10k\ndef send"))
+    result = run("check", "src")
+    assert result.exit_code == 0
+    assert "1 prediction missing: nothing supports a number at orders=10k" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("budget", "part"),
+    [
+        ("latency < 1 ms at orders=many", "many` is not a size"),
+        ("latency < 1 ms at other=3", "the cost does not depend on the size of other; it depends on orders"),
+    ],
+)
+def test_a_budget_with_a_wrong_size_is_malformed(project: Path, budget: str, part: str) -> None:
+    cart = project / "src" / "shop" / "cart.py"
+    cart.write_text(CART.replace("def total", f"# rlm: {budget}\ndef total"))
+    result = run("check", "src")
+    assert part.replace("`", "") in " ".join(result.stdout.split()).replace("`", "")
+    assert "malformed-budget" in result.stdout
+
+
+def test_a_configured_budget_at_sizes_is_for_functions_with_these_inputs(project: Path) -> None:
+    table = '[tool.rlm-lsp.budgets]\n"src/**/*.py" = "latency < 1 ms at orders=10k paid=10k"\n'
+    (project / "pyproject.toml").write_text(table)
+    result = run("check", "src")
+    assert result.exit_code == 1
+    assert result.stdout.count("over-budget") == 1
+    assert "duplicates" in result.stdout
+
+
+def test_a_file_that_cannot_be_read_makes_the_status_2(project: Path) -> None:
+    assert run("sizes", "missing.py").exit_code == 2
