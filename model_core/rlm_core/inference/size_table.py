@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import depends_on_nothing
-from rlm_core.queries.function_sizes import inputs_of
+from rlm_core.queries.function_sizes import inputs_of, text_at
 from rlm_core.types import CodeText, MeasuredPrediction, Metric, Prediction, SizedPrediction, SizeValue
 
 from .cost_curve import curve_of
-from .sized_predictor import text_at
 
 TABLE_SIZES = (10.0, 1e3, 1e5)
 _METRICS: tuple[Metric, ...] = ("latency", "memory")

@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rlm_core.cost.at_sizes import calls_at, depends_on_nothing, facts_at
-from rlm_core.queries.function_sizes import analysis_sizes, inputs_of
+from rlm_core.cost.at_sizes import calls_at, depends_on_nothing
+from rlm_core.queries.function_sizes import analysis_sizes, inputs_of, pair_at, text_at
 from rlm_core.types import (
     Band,
     CodeText,
     CostAtSizes,
     CostRatio,
     MeasuredPrediction,
-    Metric,
     Prediction,
     Query,
     SizedPrediction,
@@ -29,9 +28,8 @@ from rlm_core.types import (
 from .cost_curve import curve_at, curve_of
 from .crossing import crossing
 from .predictor import PredictorWrapper
-from .work_mixture import is_fixed, known_wait, stated_floor
+from .work_mixture import facts_of, is_fixed, known_wait, stated_floor
 
-_METRICS: tuple[Metric, ...] = ("latency", "memory")
 _MOST_CALLS = 4  # named in a bound
 
 
@@ -40,6 +38,7 @@ class SizedPredictor(PredictorWrapper):
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
+        texts = [_with_facts(code) for code in texts]
         answers = self.base.predict(texts, queries)
         open_answers: list[tuple[int, CodeText, list[int]]] = []
         for i, code in enumerate(texts):
@@ -85,32 +84,18 @@ class SizedPredictor(PredictorWrapper):
         return self.base.percentile(small, language)
 
 
+def _with_facts(code: CodeText) -> CodeText:
+    """A function with sizes, with the facts of its text if it comes without them."""
+    if not code.sizes or code.work is not None:
+        return code
+    return replace(code, work=facts_of(code))
+
+
 def _with_sizes(ratio: CostRatio, before: CodeText, after: CodeText, *, is_sized: bool) -> CostRatio:
     """A ratio with the sizes that it is for, and the size at which it turns."""
     if after.basis != "call" or ratio.ratio is None:
         return ratio
     return replace(ratio, sizes=after.sizes if is_sized else (), crossing=crossing(before, after, ratio.metric))
-
-
-def text_at(code: CodeText, sizes: Sequence[SizeValue]) -> CodeText | None:
-    """A text as if it fixed these sizes, without measurements; None where its facts depend on none of them."""
-    values = analysis_sizes(code, sizes)
-    if code.work is None or not values:
-        return None
-    return replace(code, work=facts_at(code.work, values), measured=(), sizes=())
-
-
-def pair_at(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText] | None:
-    """Two texts at the sizes of the second; None where not both fix everything but these."""
-    if not after.sizes or after.basis != "call":
-        return None
-    texts = []
-    for code in (before, after):
-        at_sizes = text_at(code, after.sizes) or replace(code, measured=(), sizes=())
-        if at_sizes.work is None or not all(depends_on_nothing(at_sizes.work, metric) for metric in _METRICS):
-            return None
-        texts.append(at_sizes)
-    return texts[0], texts[1]
 
 
 def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:

@@ -34,21 +34,11 @@ from rlm_core.types import (
 )
 
 from .called_functions import CallReader, FileMeasurements, PackageView
-from .function_sizes import (
-    NO_COMMENTS,
-    NO_RULES,
-    NOTHING_GIVEN,
-    Given,
-    SizeComments,
-    SizeRules,
-    given_sizes,
-    input_names_of,
-    known_sizes,
-    read_size_comments,
-)
+from .function_sizes import NO_RULES, NOTHING_GIVEN, Given, SizeRules, given_sizes, input_names_of, known_sizes
 from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .measured_texts import MeasuredTexts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
+from .size_comments import NO_COMMENTS, SizeComments, read_size_comments
 from .unit_facts import UnitFacts
 
 if TYPE_CHECKING:

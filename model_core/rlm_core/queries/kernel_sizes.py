@@ -21,11 +21,11 @@ from rlm_core.source.directives import Directive, find_directives
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Unit
 
-from .function_sizes import KEYWORD, SizesProblem, owner_of, read_size_comments
 from .kernel_arguments import default_workload, kernel_arguments
 from .kernel_benchmarks import benchmarked
 from .module_sizes import forward_parameters, inferred_sizes
 from .query_vector import has_sizes
+from .size_comments import KEYWORD, SizesProblem, owner_of, read_size_comments
 from .sizes import canonical_workload, dtype_name, is_sized, read_sizes
 
 Origin = Literal["comment", "benchmark", "call", "layers", "autotune", "default"]

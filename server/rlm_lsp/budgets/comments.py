@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from rlm_core.queries.function_sizes import is_size_name, read_quantity
 from rlm_core.queries.judges import JUDGES
+from rlm_core.queries.size_comments import is_size_name, read_quantity
 from rlm_core.source import languages
 from rlm_core.source.directives import Directive, find_directives
 from rlm_core.source.parsed import ParsedSource

@@ -13,7 +13,8 @@ from pathlib import Path
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.devices import answers_for
-from rlm_core.queries.function_sizes import input_names_of, read_quantity
+from rlm_core.queries.function_sizes import input_names_of
+from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import (
     METRICS_OF_BASIS,
     CodeText,

@@ -26,7 +26,7 @@ from .options import Group
 TASKS = {
     "Predict": {
         "predict": "Predict the cost of the units in files or directories.",
-        "sizes": "List the inputs that costs depend on, and the sizes that are known.",
+        "sizes": "List the inputs that costs depend on, and their known sizes.",
         "check": "Check units against their budgets, for CI.",
     },
     "Editors, agents and teams": {

@@ -22,7 +22,7 @@ import msgspec
 from rlm_core import DataError, RlmError, tables
 from rlm_core.files import atomic_write
 from rlm_core.source import languages
-from rlm_core.types import Basis, Callee, CodeText, Metric, Query
+from rlm_core.types import Basis, Callee, CodeText, Metric, Query, SizeValue
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.json_rows import prediction_fields
@@ -52,12 +52,14 @@ class _Row(msgspec.Struct):
     basis: Basis
     queries: Annotated[list[_QueryRow], msgspec.Meta(min_length=1)]
     callees: list[str | _CalleeRow] = []
+    sizes: dict[str, float] = {}
 
     def code(self) -> CodeText:
         callees = (
             Callee(callee) if isinstance(callee, str) else Callee(callee.text, callee.level) for callee in self.callees
         )
-        return CodeText(self.text, self.language, self.basis, tuple(callees))
+        sizes = tuple(SizeValue(name, value, "query") for name, value in self.sizes.items())
+        return CodeText(self.text, self.language, self.basis, tuple(callees), sizes=sizes)
 
 
 class _RowId(msgspec.Struct):
@@ -72,7 +74,8 @@ class _BadRow:
 
 
 _Answer = dict[str, Any]
-# The columns of answers in Parquet, with the names of JSON; `measured` is left out: a row is never measured.
+# The columns of answers in Parquet, with the names of JSON. What rests on a measurement is left out, since a row is
+# never measured, and so are the sizes, which are those of the row.
 ANSWER_COLUMNS: dict[str, Any] = {
     "id": str,
     "line": int,
@@ -94,6 +97,9 @@ ANSWER_COLUMNS: dict[str, Any] = {
             "truncated": bool,
             "growth": {"class": str, "probability": float, "sizes": [str]},
             "source": str,
+            "holds_for": str,
+            "bound": {"least": float},
+            "small_inputs": {"median": float, "low": float, "high": float},
         }
     ],
 }

@@ -82,10 +82,10 @@ def command(
     threads: int,
     no_measured: bool,
 ) -> None:
-    """List the inputs that the costs of functions depend on, the most expensive function first.
+    """List the inputs that costs depend on, and their known sizes.
 
-    Each has its value and where that comes from: a comment `# rlm: sizes items=10k`, `[tool.rlm-lsp.sizes]`, or a
-    measurement. Without a value, costs are for small inputs.
+    The most expensive function comes first. Each input has its value and where that comes from: a comment
+    `# rlm: sizes items=10k`, `[tool.rlm-lsp.sizes]`, or a measurement. Without a value, costs are for small inputs.
 
     Without PATH, list the working directory. Tests in a directory are left out.
     """

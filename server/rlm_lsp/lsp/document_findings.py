@@ -27,7 +27,7 @@ from .session import Session
 from .unit_rules import UnitRules
 
 if TYPE_CHECKING:
-    from rlm_core.queries.function_sizes import SizesProblem
+    from rlm_core.queries.size_comments import SizesProblem
 
 
 @dataclass(frozen=True, slots=True)

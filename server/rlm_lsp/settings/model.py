@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 from rlm_core.inference.query_selection import QuerySelection
-from rlm_core.queries.function_sizes import MOST_SIZE, is_size_name, read_quantity
+from rlm_core.queries.size_comments import MOST_SIZE, is_size_name, read_quantity
 from rlm_core.source import languages as language_table
 from rlm_core.types import LEAST_GROWTH, Metric
 

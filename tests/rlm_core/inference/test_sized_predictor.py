@@ -12,8 +12,9 @@ from rlm_core.cost.at_sizes import depends_on_nothing
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.predictor import Predictor
-from rlm_core.inference.sized_predictor import SizedPredictor, text_at
+from rlm_core.inference.sized_predictor import SizedPredictor
 from rlm_core.inference.student import OnnxPredictor
+from rlm_core.queries.function_sizes import text_at
 from rlm_core.types import (
     Anchor,
     CodeText,

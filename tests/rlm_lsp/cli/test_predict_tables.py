@@ -76,6 +76,22 @@ def test_answers_in_parquet_are_those_in_json(tmp_path: Path, form: str) -> None
     assert lines(tmp_path / "again.jsonl") == expected
 
 
+# What rests on a measurement, which a row never has, and the sizes of the row.
+NOT_IN_TABLES = {"measured", "sizes", "curve", "beyond_measured"}
+
+
+def test_the_sizes_of_a_row_are_those_of_its_answer(tmp_path: Path) -> None:
+    text = "def f(items: list[int]) -> int:\n    return sum(item * item for item in items)\n"
+    row = {"id": 1, "text": text, "language": "python", "basis": "call", "queries": [{"metric": "latency"}]}
+    sized = {**row, "id": 2, "sizes": {"items": 1e5}}
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(sized)}\n")
+    assert predict(tmp_path / "rows.jsonl", tmp_path / "answers.parquet").exit_code == 0
+    small, large = [answer["predictions"][0] for answer in pq.read_table(tmp_path / "answers.parquet").to_pylist()]
+    assert (small["holds_for"], large["holds_for"]) == ("small inputs", "given sizes")
+    assert large["small_inputs"]["median"] == small["median"]
+    assert large["median"] > 1000 * small["median"]
+
+
 def test_every_field_of_an_answer_has_a_column(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(
         json.dumps({**ROWS[0], "text": "def f(n):\n    return sum(i for i in range(n))\n"})
@@ -83,7 +99,7 @@ def test_every_field_of_an_answer_has_a_column(tmp_path: Path) -> None:
     predict(tmp_path / "rows.jsonl", tmp_path / "answers.jsonl")
     [answer] = lines(tmp_path / "answers.jsonl")
     [columns] = ANSWER_COLUMNS["predictions"]
-    assert set(answer["predictions"][0]) == {*columns, "measured"}
+    assert set(answer["predictions"][0]) == {*columns, *NOT_IN_TABLES}
     assert set(answer["predictions"][0]["growth"]) == set(columns["growth"])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_core.inference.anchoring import measured_prediction
 from rlm_core.inference.cost_curve import curve_of
 from rlm_core.inference.sized_predictor import sized
-from rlm_core.queries.function_sizes import read_quantity
+from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import (
     CallCount,
     CostAtSizes,

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core import DataError
-from rlm_core.queries.function_sizes import NO_RULES, SizeValue
+from rlm_core.queries.function_sizes import NO_RULES
+from rlm_core.types import SizeValue
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.settings.resolve import SettingsSource, resolve

@@ -58,7 +58,7 @@ def test_sizes_that_cannot_be_read_are_diagnostics() -> None:
     problems = sizes_of(ParsedSource(source, "python"), find_units(ParsedSource(source, "python"))).problems
     [found] = diagnostics(DocumentFindings((), problems), URI, source, DiagnosticForm(PositionCodec()))
     assert found.code == MALFORMED_SIZES
-    assert found.range.start == types.Position(0, 0)
+    assert found.range.start == types.Position(0, 13)
     assert found.message.startswith("malformed sizes: ")
 
 
