@@ -767,6 +767,11 @@ class SizedPrediction(Prediction):
         return self.small.holds_for if self.at.kind == "bound" else HoldsFor.GIVEN_SIZES
 
 
+def small_answer(prediction: Prediction) -> Prediction:
+    """The answer for inputs like those of tests: the prediction itself where it is for no given sizes."""
+    return prediction.small if isinstance(prediction, SizedPrediction) else prediction
+
+
 def exceedance(quantiles: tuple[float, ...], value: float, floor: float = 0.0) -> float:
     """The probability above ``value`` under positive quantiles at ``LEVELS``; NaN without quantiles.
 

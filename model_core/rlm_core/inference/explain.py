@@ -70,8 +70,10 @@ def explain(predictor: Predictor, code: CodeText, query: Query, read: Reader | N
     tried, skipped = guarded(
         "the explanation of a text", lambda: _variants(code, reading), lambda error: (list[_Variant](), 0)
     )
-    # The whole unit is read in the same way, so that a difference comes from the statement.
-    variants = [reading(code.text) or code, *(variant for *_, variant in tried)]
+    # The whole unit is read in the same way, so that a difference comes from the statement, and not from other sizes.
+    variants = [
+        replace(variant, sizes=code.sizes) for variant in (reading(code.text) or code, *(other for *_, other in tried))
+    ]
     whole, *rest = [answer for [answer] in predictor.predict(variants, [[query]] * len(variants))]
     if whole.median is None:
         return Explanation(whole, ())

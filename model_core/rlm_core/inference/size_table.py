@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import depends_on_nothing
 from rlm_core.queries.function_sizes import inputs_of, text_at
-from rlm_core.types import CodeText, MeasuredPrediction, Metric, Prediction, SizedPrediction, SizeValue
+from rlm_core.types import CodeText, MeasuredPrediction, Metric, Prediction, SizedPrediction, SizeValue, small_answer
 
 from .cost_curve import curve_of
 
@@ -68,8 +68,11 @@ def size_table(texts: Sequence[CodeText], answers: Sequence[Sequence[Prediction]
 
 
 def _measured(predictions: Sequence[Prediction]) -> list[MeasuredPrediction]:
-    small = (answer.small if isinstance(answer, SizedPrediction) else answer for answer in predictions)
-    return [answer for answer in small if isinstance(answer, MeasuredPrediction) and answer.ratio is None]
+    return [
+        answer
+        for answer in map(small_answer, predictions)
+        if isinstance(answer, MeasuredPrediction) and answer.ratio is None
+    ]
 
 
 def _size_of(code: CodeText, predictions: Sequence[Prediction]) -> str | None:

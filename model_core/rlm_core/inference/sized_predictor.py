@@ -23,6 +23,7 @@ from rlm_core.types import (
     Query,
     SizedPrediction,
     SizeValue,
+    small_answer,
 )
 
 from .cost_curve import curve_at, curve_of
@@ -80,8 +81,7 @@ class SizedPredictor(PredictorWrapper):
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The base's percentile of the cost for small inputs, which the training values are of."""
-        small = prediction.small if isinstance(prediction, SizedPrediction) else prediction
-        return self.base.percentile(small, language)
+        return self.base.percentile(small_answer(prediction), language)
 
 
 def _with_facts(code: CodeText) -> CodeText:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, SizedPrediction, Span, WorkFacts
+from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Span, WorkFacts, small_answer
 
 from rlm_lsp.history.comparison import GrowthRise
 from rlm_lsp.settings.model import Severity
@@ -95,7 +95,7 @@ class Finding:
 
 def rests_on_committed(prediction: Prediction | None) -> bool:
     """Return whether a number is based on a committed measurement, which anyone who may change files can write."""
-    small = prediction.small if isinstance(prediction, SizedPrediction) else prediction
+    small = small_answer(prediction) if prediction is not None else None
     return isinstance(small, MeasuredPrediction) and small.cost.committed
 
 

@@ -26,6 +26,7 @@ from rlm_core.types import (
     Metric,
     Prediction,
     Unit,
+    small_answer,
 )
 
 from rlm_lsp.budgets.syntax import Budget, bound
@@ -256,7 +257,7 @@ def measured_note(answer: MeasuredPrediction) -> str:
 
 def _answer_with(cost: MeasuredCost, shown: Sequence[Prediction]) -> MeasuredPrediction | None:
     """The answer that rests on a measurement."""
-    answers = (answer for answer in map(size_words.small_answer, shown) if isinstance(answer, MeasuredPrediction))
+    answers = (answer for answer in map(small_answer, shown) if isinstance(answer, MeasuredPrediction))
     return next((answer for answer in answers if answer.cost == cost), None)
 
 

@@ -20,10 +20,11 @@ from rlm_core.types import (
     Prediction,
     SizedPrediction,
     WorkFacts,
+    small_answer,
 )
 
 from .abstentions import reason, shown, sizes_origin
-from .size_words import measured_curve, small_answer
+from .size_words import measured_curve
 from .work_words import parts_of
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
-from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction, SizedPrediction
+from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction, SizedPrediction, small_answer
 
 from . import labels
 from .abstentions import failed_analysis, other_judge, reason, shown
 from .hover import measured_note
-from .size_words import size_notes, small_answer, stated_bound
+from .size_words import size_notes, stated_bound
 from .work_words import growth_words
 
 

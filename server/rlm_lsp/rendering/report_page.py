@@ -16,6 +16,7 @@ from html import escape
 from importlib.resources import files
 
 from plotly.offline import get_plotlyjs
+from rlm_core.inference.cost_curve import curve_at, curve_of
 from rlm_core.training.evaluation.measured_report import (
     Comparison,
     TaskSummary,
@@ -26,9 +27,12 @@ from rlm_core.training.evaluation.measured_report import (
 )
 from rlm_core.types import METRICS_OF_BASIS, Metric
 
-from . import labels
+from . import labels, size_words
 from . import report_figures as figures
+from .curve_plot import curve_svg
 from .report_figures import Chart
+
+_MOST_CURVES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def page(content: ReportContent) -> str:
     parts = [_numbers(content), *_calibration(content), *_scatters(content)]
     charts = [chart for _, of_part in parts for chart in of_part]
     html = "\n".join(text for text, _ in parts)
-    table = _surprises(content)
+    table = _surprises(content) + _curves(content)
     maps_html, maps = _modules(content)
     tuning_html, more = _tuning(content)
     drawn = {chart.name: chart for chart in (*charts, *maps, *more)}
@@ -196,6 +200,32 @@ def _predicted(outlier: Comparison) -> str:
     band = labels.band(outlier.row.metric, outlier.band, outlier.prediction.floor)
     waits = labels.wait_text(outlier.prediction, outlier.row.code.work)
     return f"{band}, {waits}" if waits else band
+
+
+def _curves(content: ReportContent) -> str:
+    """The curves of functions that were measured at several sizes, the most expensive first."""
+    found = [
+        (curve_at(curve, curve.measured_to), curve, comparison.row)
+        for comparison in content.answered
+        for anchor in comparison.row.code.measured
+        if anchor.before is None and anchor.cost.metric == comparison.row.metric
+        if (curve := curve_of(anchor.cost, comparison.prediction.growth)) is not None
+    ]
+    if not found:
+        return ""
+    found.sort(key=lambda entry: (entry[1].metric, -(entry[0].median if entry[0] is not None else 0.0)))
+    plots = "".join(
+        f"<figure>{curve_svg(curve)}<figcaption><b>{escape(row.name)}</b><br>{labels.METRIC_WORDS[curve.metric]}"
+        f" {escape(size_words.exponent(curve))}</figcaption></figure>"
+        for _, curve, row in found[:_MOST_CURVES]
+    )
+    more = f" The {_MOST_CURVES} most expensive of {len(found):,}." if len(found) > _MOST_CURVES else ""
+    return _section(
+        "Cost by size",
+        "Functions that were measured at several sizes, on logarithmic axes. The dashed line is beyond the largest"
+        f" measured size, up to ten times; the area is the 80 % band.{more}",
+        f'<div class="curves">{plots}</div>',
+    )
 
 
 def _modules(content: ReportContent) -> tuple[str, list[Chart]]:

@@ -23,6 +23,7 @@ from rlm_core.types import (
     SizeSource,
     SizeSpread,
     SizeValue,
+    small_answer,
 )
 
 from . import labels
@@ -164,11 +165,6 @@ def holds_words(prediction: Prediction) -> str:
     if isinstance(small, MeasuredPrediction) and small.cost.sizes:
         return f"at {measured_sizes(small.cost)}"
     return SMALL_INPUTS if prediction.holds_for is HoldsFor.SMALL_INPUTS else ""
-
-
-def small_answer(prediction: Prediction) -> Prediction:
-    """The answer for inputs like those of tests: the prediction itself where it is for no given sizes."""
-    return prediction.small if isinstance(prediction, SizedPrediction) else prediction
 
 
 def measured_curve(prediction: Prediction) -> CostCurve | None:

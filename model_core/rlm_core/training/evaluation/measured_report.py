@@ -33,6 +33,7 @@ from rlm_core.types import (
     Metric,
     Prediction,
     Query,
+    small_answer,
 )
 
 from .rows import predictions
@@ -264,7 +265,8 @@ def compare(
         if prediction.abstained is not None:
             reasons[prediction.abstained] += 1
         else:
-            plain = prediction.predicted if isinstance(prediction, MeasuredPrediction) else prediction
+            small = small_answer(prediction)
+            plain = small.predicted if isinstance(small, MeasuredPrediction) else small
             comparisons[number] = Comparison(rows[number], plain)
     return comparisons, reasons
 

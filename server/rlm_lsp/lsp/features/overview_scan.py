@@ -27,7 +27,7 @@ from rlm_core.source import languages
 from rlm_core.source.notebooks import is_notebook, read_cells
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import cell_source, read_source
-from rlm_core.types import Basis, MeasuredPrediction, Prediction, WorkFacts
+from rlm_core.types import Basis, MeasuredPrediction, Prediction, WorkFacts, small_answer
 
 from rlm_lsp.history import git
 from rlm_lsp.lsp.documents import Document
@@ -37,6 +37,7 @@ from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
+from rlm_lsp.rendering.size_words import size_notes, stated_bound
 from rlm_lsp.sources import find_sources, is_test, path_of_uri
 
 from .progress import WorkProgress
@@ -85,6 +86,7 @@ class OverviewRow:
             return self._fields(without_answer(self.prediction, error), None)
 
     def _fields(self, answer: Prediction, work: WorkFacts | None) -> dict[str, Any]:
+        small = small_answer(answer)
         return {
             "uri": self.uri,
             "file": self.file,
@@ -98,8 +100,10 @@ class OverviewRow:
             **work_fields(work, answer.metric, answer, self.first_line),
             "waitText": render.wait_label(answer, work),
             "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
-            "medianText": render.marked_median(answer),
-            "sourceText": measured_note(answer) if isinstance(answer, MeasuredPrediction) else "",
+            "medianText": stated_bound(answer) or render.marked_median(answer),
+            "sourceText": "; ".join(
+                [*([measured_note(small)] if isinstance(small, MeasuredPrediction) else []), *size_notes(answer)]
+            ),
         }
 
 
