@@ -233,7 +233,7 @@ class WorkFacts:
 
 # Where the size of a function's input comes from; the first that is known counts.
 # ``query`` is a size that a budget or a table asks about.
-SizeSource = Literal["query", "comment", "settings", "recorded", "call"]
+SizeSource = Literal["query", "comment", "settings", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)

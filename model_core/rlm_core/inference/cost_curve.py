@@ -31,7 +31,7 @@ _NINTH = _NORMAL.inv_cdf(0.9)
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The median cost in SI units of ``calls`` at one size; ``scaled`` if they are no calls of tests."""
+    """The median cost in SI units of ``calls`` at one size; ``scaled`` if the tests did not make them."""
 
     size: float
     cost: float

@@ -55,16 +55,11 @@ def given_sizes(comments: SizeComments, place: int, rules: SizeRules, module: st
     return {**rules.of(module, unit.qualname), **comments.of_file, **of_unit}
 
 
-def known_sizes(
-    names: Iterable[str], given: Given, measured: Sequence[Anchor] = (), calls: Given = NOTHING_GIVEN
-) -> tuple[SizeValue, ...]:
+def known_sizes(names: Iterable[str], given: Given, measured: Sequence[Anchor] = ()) -> tuple[SizeValue, ...]:
     """The values of sizes by name, each from the first source that has it; those that none has are left out."""
     recorded = recorded_sizes(measured)
-    return tuple(
-        value
-        for name in dict.fromkeys(names)
-        if (value := given.get(name) or _recorded(name, recorded) or calls.get(name)) is not None
-    )
+    known = (given.get(name) or _recorded(name, recorded) for name in dict.fromkeys(names))
+    return tuple(size for size in known if size is not None)
 
 
 def _recorded(name: str, recorded: Mapping[str, SizeSpread]) -> SizeValue | None:

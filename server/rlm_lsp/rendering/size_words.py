@@ -33,7 +33,6 @@ SOURCE_WORDS: Mapping[SizeSource, str] = {
     "comment": "from a comment",
     "settings": "from the settings",
     "recorded": "recorded while measuring",
-    "call": "from a call",
 }
 SMALL_INPUTS = "for small inputs, like those of tests"
 _MOST_NAMED = 3

@@ -17,7 +17,7 @@ from rlm_core.measurement.types import measured_text
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.types import FoundCost, MeasurementMark, Unit
+from rlm_core.types import FoundCost, MeasurementMark, SizedCalls, SizeSpread, Unit
 
 from .test_store import NOW, measurement
 
@@ -54,6 +54,17 @@ def path(tmp_path: Path) -> Path:
 def of(path: Path, text: str = TEXT, **changes: object) -> Measurement:
     plain = PLAIN if text == TEXT else text
     return measurement(source_hash=source_hash(text), text=plain, path=str(path), **changes)
+
+
+def test_sizes_come_along_and_calls_by_size_are_scaled_like_the_rest() -> None:
+    spread, calls = SizeSpread(3, 12, 40), SizedCalls({"items": 12.0}, 2e-5, 7)
+    one = measurement(device="another", cpu_score=0.5, sizes={"items": spread}, sized=(calls,))
+    cost = cost_here(one, Here("a processor", 1.0, 0.1), None)
+    assert cost.sizes == (("items", spread),)
+    assert cost.cpu_ratio == 0.5
+    assert cost.sized == (replace(calls, median=1e-5),)
+    here = cost_here(replace(one, device="a processor"), Here("a processor", 1.0, 0.1), None)
+    assert here.sized == (calls,)
 
 
 def test_a_unit_without_measurements_has_none(store: Store, path: Path) -> None:

@@ -65,7 +65,7 @@ def test_recorded_sizes_count_where_nothing_else_is_given() -> None:
     assert known_sizes(["items", "n"], {"items": given_size}, measured) == (given_size,)
 
 
-def test_the_sizes_of_measured_calls_are_asked_for_too() -> None:
+def test_the_sizes_of_measured_calls_count_as_inputs() -> None:
     work = analysed(TOTAL)["total"].code.work
     measured = (Anchor(replace(cost(), sized=(SizedCalls({"deep": 3.0}, 1.0, 2),))),)
     assert input_names_of(TOTAL, work, measured) == ["items", "deep"]

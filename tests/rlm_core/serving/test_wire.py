@@ -160,6 +160,7 @@ class Outer:
     inners: tuple[Inner, ...] = ()
     notes: Mapping[str, tuple[str, ...]] | None = None
     flag: bool = False
+    pair: tuple[str, float] | None = None
 
 
 OUTERS = st.builds(
@@ -169,6 +170,7 @@ OUTERS = st.builds(
     st.lists(st.builds(Inner, st.integers(), st.floats())).map(tuple),
     st.none() | st.dictionaries(st.text(), st.lists(st.text()).map(tuple)),
     st.booleans(),
+    st.none() | st.tuples(st.text(), st.floats()),
 )
 
 
@@ -224,7 +226,15 @@ def test_a_number_may_be_an_integer_or_infinite(text: str, value: float) -> None
             "inners[0].share: must be a finite number or one of 'NaN', 'Infinity', '-Infinity', not Infinity",
         ),
         (b'{"name": "x", "kind": "a", "notes": {"k": ["v", null]}}', 'notes."k"[1]: must be a string, not null'),
-        (b'{"name": "x", "kind": "a", "nome": 1}', 'unknown field "nome"; known: name, kind, inners, notes, flag'),
+        (b'{"name": "x", "kind": "a", "pair": ["x"]}', 'pair: must be a list of 2, not ["x"]'),
+        (
+            b'{"name": "x", "kind": "a", "pair": ["x", "y"]}',
+            "pair[1]: must be a finite number or one of 'NaN', 'Infinity', '-Infinity', not \"y\"",
+        ),
+        (
+            b'{"name": "x", "kind": "a", "nome": 1}',
+            'unknown field "nome"; known: name, kind, inners, notes, flag, pair',
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named_in_one_line(data: bytes, line: str) -> None:
@@ -259,5 +269,7 @@ def test_a_schema_says_what_is_read() -> None:
     assert outer["required"] == ["name", "kind"]
     assert outer["properties"]["kind"] == {"enum": ["a", "b"]}
     assert outer["properties"]["inners"]["items"] == {"$ref": "#/components/schemas/Inner"}
+    pair = outer["properties"]["pair"]["anyOf"][0]
+    assert (pair["prefixItems"][0], pair["items"], pair["minItems"]) == ({"type": "string"}, False, 2)
     notes = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
     assert outer["properties"]["notes"] == {"anyOf": [notes, {"type": "null"}], "default": None}

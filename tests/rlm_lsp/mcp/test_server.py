@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -304,6 +305,26 @@ async def test_code_outside_the_roots_does_not_reach_a_prediction(tmp_path: Path
             _, answer = await call(client, "predict", path="package/a.py")
         numbers.append([row["median"] for row in answer["rows"]])
     assert numbers[0] == numbers[1]
+
+
+async def test_answers_are_at_the_sizes_of_a_comment(tmp_path: Path) -> None:
+    loop = "def f(items: list[int]) -> int:\n    t = 0\n    for a in items:\n        t += a\n    return t\n"
+    pairs = loop.replace("        t += a\n", "        for b in items:\n            t += a * b\n")
+    sized = f"# rlm: sizes items=10k\n{pairs}"
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", text=sized)
+        _, small = await call(client, "predict", text=pairs)
+        compared, ratios = await call(client, "compare", before=loop, after=sized)
+        _, without = await call(client, "compare", before=loop, after=pairs)
+    row = answer["rows"][0]
+    assert (row["holds_for"], row["sizes"]["items"]["value"]) == ("given sizes", 10_000)
+    assert small["rows"][0]["holds_for"] == "small inputs"
+    assert "at items=10k from a comment (line 1)" in text
+    assert ratios["rows"][0]["sizes"] == {"items": 10_000}
+    # The growth comes first, and the ratio says for which inputs it holds.
+    assert re.search(r"latency grows as n\^2 in items instead of n; at items=10k ", compared)
+    assert ratios["rows"][0]["ratio"] > 100 * without["rows"][0]["ratio"]
+    assert without["rows"][0]["sizes"] == {}
 
 
 async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
