@@ -110,13 +110,17 @@ def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:
 
 
 def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction | None:
-    """The answer on the curve through the measurements of the same text; None where none covers the sizes."""
+    """The answer on the curve through the measurements of the same text; None where none covers the sizes.
+
+    The other sizes are those at which it was measured: a curve is a function of one.
+    """
     if not isinstance(answer, MeasuredPrediction) or answer.ratio is not None:
         return None
     curve = curve_of(answer.cost, answer.growth)
     given = next((size for size in sizes if curve is not None and size.name == curve.size), None)
     value = curve_at(curve, given.value) if curve is not None and given is not None else None
-    if value is None or given is None:
+    others = [size for size in sizes if size is not given]
+    if value is None or given is None or not _holds(answer, others):
         return None
     at = CostAtSizes("curve", (given,), value.beyond)
     return sized(answer, answer, at, value.median, (value.band,), value.quantiles)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rlm_core.source.canonical import CanonicalForm, canonical
-from rlm_core.types import BASIS_OF_KIND, Basis, Metric, SizedCalls, SizeSpread
+from rlm_core.types import BASIS_OF_KIND, Basis, Metric
+from rlm_core.types import SizedCalls as SizedCalls
+from rlm_core.types import SizeSpread as SizeSpread
 
 Kind = Literal["function", "generator", "coroutine", "async generator", "program", "kernel", "module", "network"]
 RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator"})

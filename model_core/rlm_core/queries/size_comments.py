@@ -21,9 +21,9 @@ MOST_SIZE = 1e15
 _WORD = re.compile(r"(?P<name>[^\W\d][\w.]*(?:\[\])*)\s*=\s*(?P<value>[^\s,=]+)|(?P<stray>[^\s,]+)")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\])*")
 _QUANTITY = re.compile(
-    r"(?P<number>\d[\d_]*(?:\.\d+)?)(?P<unit>[kKMG]?)|(?P<base>\d{1,6})\*\*(?P<power>\d{1,2})", re.ASCII
+    r"(?P<number>\d[\d_]*(?:\.\d+)?)(?P<unit>[kKMGT]?)|(?P<base>\d{1,6})\*\*(?P<power>\d{1,2})", re.ASCII
 )
-_UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LIKE = "write it like items=10k or rows=2**20"
 
 

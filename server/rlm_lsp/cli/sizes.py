@@ -25,7 +25,7 @@ from rlm_core.queries.function_sizes import input_names_of
 from rlm_core.queries.package_files import package_of
 from rlm_core.types import Prediction, SizeValue
 
-from rlm_lsp.rendering import console, size_words
+from rlm_lsp.rendering import console, labels, size_words
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
 from rlm_lsp.rendering.prediction_cells import cost_rows, median_of
@@ -166,7 +166,7 @@ def _write_table(functions: Sequence[SizedFunction]) -> None:
     for function in functions:
         first = f"{function.path}:{function.line}", function.qualname, function.latency
         for place, (name, value) in enumerate(function.inputs):
-            size = size_words.size(value.value) if value is not None else "?"
+            size = labels.size(value.value) if value is not None else "?"
             source = size_words.source(value) if value is not None else "not known"
             rows.append((*(first if not place else ("", "", "")), name, size, source))
     shown = [tuple(map(printable, row)) for row in rows]

@@ -48,8 +48,8 @@ def curve_svg(curve: CostCurve) -> str:
     texts = [
         _text(_LEFT - 6, y(high) + 4, labels.quantity(curve.metric, high), "end"),
         _text(_LEFT - 6, y(low), labels.quantity(curve.metric, low), "end"),
-        _text(x(curve.least), _HEIGHT - 8, size_words.size(curve.least), "start"),
-        _text(x(curve.most), _HEIGHT - 8, f"{curve.size} {size_words.size(curve.most)}", "end"),
+        _text(x(curve.least), _HEIGHT - 8, labels.size(curve.least), "start"),
+        _text(x(curve.most), _HEIGHT - 8, f"{curve.size} {labels.size(curve.most)}", "end"),
     ]
     axes = (
         f'<path class="axis" d="M{_LEFT},{_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - _RIGHT}"/>'

@@ -339,7 +339,7 @@ def _size_table(table: SizeTable, markdown: bool) -> str:
     rows = []
     for row in table.rows:
         costs = {cost.metric: labels.marked_spread(cost) for cost in row.costs}
-        cells = {table.size: size_words.size(row.value)}
+        cells = {table.size: labels.size(row.value)}
         rows.append(cells | {labels.METRIC_WORDS[metric]: costs.get(metric, "") for metric in metrics})
     if markdown:
         return _table(rows)

@@ -144,10 +144,8 @@ def size_ranges(sizes: Mapping[str, Sequence[float]], most: int = 3) -> str:
 
 
 def size(value: float) -> str:
-    """A size: ``40``, ``2.5``, ``1.2k``, ``3M``."""
-    if value == round(value) and value < 1000:
-        return f"{value:.0f}"
-    rounded = float(f"{value:.2g}")
+    """A size, as it can be written too: ``40``, ``2.5``, ``1.25k``, ``3M``."""
+    rounded = float(f"{value:.3g}")
     scale, symbol = next((one for one in _COUNTS if rounded >= one[0]), (1.0, ""))
     return f"{rounded / scale:.12g}{symbol}"
 

@@ -21,7 +21,6 @@ from rlm_core.types import (
     Prediction,
     SizedPrediction,
     SizeSource,
-    SizeSpread,
     SizeValue,
     small_answer,
 )
@@ -37,20 +36,11 @@ SOURCE_WORDS: Mapping[SizeSource, str] = {
 SMALL_INPUTS = "for small inputs, like those of tests"
 _MOST_NAMED = 3
 _MOST_NAME = 24
-_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def size(value: float) -> str:
-    """A size as it is written: ``340``, ``10k``, ``1.5M``."""
-    for scale, symbol in _SCALES:
-        if float(f"{value:.3g}") >= scale:
-            return f"{float(f'{value / scale:.3g}'):g}{symbol}"
-    return f"{float(f'{value:.3g}'):g}"
 
 
 def sizes(values: Sequence[SizeValue]) -> str:
     """Sizes with their names: ``items=10k n=100``; of many only the first."""
-    shown = [f"{value.name}={size(value.value)}" for value in values[:_MOST_NAMED]]
+    shown = [f"{value.name}={labels.size(value.value)}" for value in values[:_MOST_NAMED]]
     return " ".join(shown) + (f" +{len(values) - _MOST_NAMED}" if len(values) > _MOST_NAMED else "")
 
 
@@ -67,16 +57,9 @@ def source(value: SizeValue) -> str:
     return SOURCE_WORDS[value.source] + (f" ({value.rule})" if value.rule else "")
 
 
-def spread(name: str, values: SizeSpread) -> str:
-    """The range of a recorded size: ``items 3–40``, ``items 10``."""
-    low, high = size(values.least), size(values.most)
-    return f"{name} {low}" if low == high else f"{name} {low}–{high}"
-
-
 def measured_sizes(cost: MeasuredCost) -> str:
     """The sizes at which a function was measured: ``items 3–40, rows 10``; empty where they were not recorded."""
-    named = [spread(name, values) for name, values in cost.sizes[:_MOST_NAMED]]
-    return ", ".join(named)
+    return labels.size_ranges({name: (spread.least, spread.most) for name, spread in cost.sizes}, _MOST_NAMED)
 
 
 def main_spread(prediction: MeasuredPrediction) -> str:
@@ -88,13 +71,13 @@ def main_spread(prediction: MeasuredPrediction) -> str:
     named = [curve.size] if curve is not None else []
     named += prediction.growth.named_sizes if prediction.growth is not None else ()
     name = next((name for name in named if name in spreads), max(spreads, key=lambda name: spreads[name].most))
-    return spread(name, spreads[name])
+    return labels.size_ranges({name: (spreads[name].least, spreads[name].most)})
 
 
 def exponent(curve: CostCurve) -> str:
-    """The growth of a curve: ``~n^1.1``; ``constant`` for one that hardly grows."""
+    """The growth of a curve: ``~n^1.1``; ``flat`` for one that hardly grows where it was measured."""
     shown = f"{curve.exponent:.1f}".removesuffix(".0")
-    return "constant" if shown == "0" else "~n" if shown == "1" else f"~n^{shown}"
+    return "flat" if shown == "0" else "~n" if shown == "1" else f"~n^{shown}"
 
 
 def curve_words(curve: CostCurve) -> str:
@@ -109,7 +92,7 @@ def curve_words(curve: CostCurve) -> str:
         return words
     interval = labels.band(curve.metric, value.band)
     beyond = f", {labels.times(value.beyond)} beyond what was measured" if value.beyond > 1.005 else ""
-    return f"{words}: {size(target)} {labels.quantity(curve.metric, value.median)} ({interval}){beyond}"
+    return f"{words}: {labels.size(target)} {labels.quantity(curve.metric, value.median)} ({interval}){beyond}"
 
 
 def _round_size(curve: CostCurve) -> float:
@@ -135,7 +118,7 @@ def stated_bound(prediction: Prediction) -> str | None:
 
 
 def _calls(count: CallCount) -> str:
-    times = size(count.times)
+    times = labels.size(count.times)
     return _short(count.name) if times == "1" else f"{times} × {_short(count.name)}"
 
 
@@ -189,7 +172,8 @@ def size_notes(prediction: Prediction) -> list[str]:
         notes.append(text)
     curve = measured_curve(prediction)
     if curve is not None:
-        notes.append(curve_words(curve))
+        metric = "" if prediction.metric == "latency" else f"{prediction.metric} "
+        notes.append(f"{metric}{curve_words(curve)}")
     return notes
 
 
@@ -235,8 +219,8 @@ def label_forms(prediction: Prediction, form: str) -> list[str]:
         number = labels.marked_median(prediction)
         if form == "band" and prediction.band is not None and at.kind == "arithmetic":
             number = labels.band(prediction.metric, prediction.band, prediction.floor)
-        named = " ".join(f"{value.name} {size(value.value)}" for value in at.sizes)
-        values = " × ".join(size(value.value) for value in at.sizes)
+        named = " ".join(f"{value.name} {labels.size(value.value)}" for value in at.sizes)
+        values = " × ".join(labels.size(value.value) for value in at.sizes)
         return [f"{number} at {named}", f"{number} at {values}", f"{labels.marked_median(prediction)} at {values}"]
     if isinstance(prediction, MeasuredPrediction) and (recorded := main_spread(prediction)):
         number = labels.marked_median(prediction)

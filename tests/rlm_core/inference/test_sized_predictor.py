@@ -124,6 +124,18 @@ def test_a_curve_gives_the_cost_at_a_size_that_it_covers(predictor: Predictor) -
     assert answer.above(1e-4) > 0.9
 
 
+def test_a_curve_is_for_the_other_sizes_at_which_it_was_measured(predictor: Predictor) -> None:
+    spreads = (("items", SizeSpread(10.0, 20.0, 100.0)), ("width", SizeSpread(2.0, 3.0, 5.0)))
+    measured = [anchor(sizes=spreads, sized=SIZED)]
+    kinds = []
+    for width in (3.0, 500.0):
+        sizes = (replace(ITEMS, value=1000.0), SizeValue("width", width, "settings"))
+        answer = latency(predictor, code(TOTAL, *sizes, measured=measured))
+        assert isinstance(answer, SizedPrediction)
+        kinds.append(answer.at.kind)
+    assert kinds == ["curve", "arithmetic"]
+
+
 def test_beyond_the_curve_the_text_decides(predictor: Predictor) -> None:
     measured = [anchor(sizes=(("items", SizeSpread(10.0, 20.0, 100.0)),), sized=SIZED)]
     answer = latency(predictor, code(TOTAL, ITEMS, measured=measured))

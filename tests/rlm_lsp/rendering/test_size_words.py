@@ -24,7 +24,7 @@ from rlm_core.types import (
     SizeSpread,
     SizeValue,
 )
-from rlm_lsp.rendering import size_words
+from rlm_lsp.rendering import labels, size_words
 from rlm_lsp.rendering.hint_label import label
 from rlm_lsp.rendering.json_rows import prediction_fields
 from rlm_lsp.settings.model import MAX_LABEL
@@ -68,12 +68,12 @@ def measured(prediction: Prediction, **values: object) -> Prediction:
     ],
 )
 def test_a_size_is_short(value: float, text: str) -> None:
-    assert size_words.size(value) == text
+    assert labels.size(value) == text
 
 
 @given(st.floats(1, 9e14))
 def test_a_size_that_is_shown_can_be_written_in_a_comment(value: float) -> None:
-    assert read_quantity(size_words.size(value)) == pytest.approx(value, rel=6e-3)
+    assert read_quantity(labels.size(value)) == pytest.approx(value, rel=6e-3)
 
 
 def test_sizes_are_named_with_their_sources() -> None:
@@ -96,7 +96,7 @@ def test_a_curve_says_where_it_leads_and_how_far_that_is_from_what_was_measured(
     assert curve is not None
     assert size_words.curve_words(curve) == "~n in items: 1k 1 ms (0.31–3.2 ms), 10× beyond what was measured"
     assert size_words.exponent(replace(curve, exponent=1.13)) == "~n^1.1"
-    assert size_words.exponent(replace(curve, exponent=0.02)) == "constant"
+    assert size_words.exponent(replace(curve, exponent=0.02)) == "flat"
 
 
 def test_a_crossing_says_which_text_is_cheaper() -> None:
