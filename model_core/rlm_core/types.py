@@ -117,7 +117,7 @@ class Wait:
     share: float = 1.0
     per: tuple[str, ...] = ()
     on_error: bool = False
-    terms: tuple[CostTerm, ...] = ()
+    terms: tuple[CostTerm, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,14 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class CostTerm:
-    """One term of a sum over sizes: an amount times what each size contributes; the constant term has no factors."""
+    """One term of a sum over sizes: an amount times what each size contributes; the constant term has no factors.
 
-    amount: Amount
+    The amount is a range, as in :class:`Amount`, whose ends may be negative or infinite: only sums are costs.
+    """
+
+    least: float
+    likely: float
+    most: float
     factors: tuple[Growth, ...] = ()
 
 
@@ -182,7 +187,8 @@ class CostFacts:
     large: float = 0.0
     growth: tuple[Growth, ...] = ()
     causes: tuple[Cause, ...] = ()
-    terms: tuple[CostTerm, ...] = ()
+    # Not in what is printed: texts with facts are keys of caches, and what is predicted of them is the same.
+    terms: tuple[CostTerm, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +221,7 @@ class WorkFacts:
     nodes: int = 0
     unknown: tuple[tuple[str, float], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
-    repeated: tuple[UnknownCalls, ...] = ()
+    repeated: tuple[UnknownCalls, ...] = field(default=(), repr=False)
 
     def __hash__(self) -> int:
         # Texts with facts are keys of caches: facts that differ nearly always differ in these.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rlm_core.types import Amount, Cause, CauseKind, CostFacts, CostTerm, Growth, UnknownCalls, Wait, WorkFacts
 
@@ -243,10 +244,7 @@ def _terms(quantity: Quantity) -> tuple[CostTerm, ...]:
     """The sum over sizes that a quantity is; empty for one that depends on no size."""
     if not quantity.names:
         return ()
-    return tuple(
-        CostTerm(Amount(low, likely, high), _factors(monomial))
-        for monomial, (low, likely, high) in quantity.terms.items()
-    )
+    return tuple(CostTerm(*amount, _factors(monomial)) for monomial, amount in quantity.terms.items())
 
 
 def _growth(quantity: Quantity) -> tuple[Growth, ...]:
@@ -261,6 +259,7 @@ def _growth(quantity: Quantity) -> tuple[Growth, ...]:
     return tuple(growth)
 
 
+@lru_cache(4096)
 def _factors(monomial: Monomial) -> tuple[Growth, ...]:
     """What each size contributes to a product."""
     by_name: dict[str, list[float]] = {}

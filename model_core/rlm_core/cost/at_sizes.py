@@ -49,7 +49,7 @@ def _value(term: CostTerm, sizes: Mapping[str, float], missing: float = 0.0) -> 
     factor = 1.0
     for growth in term.factors:
         factor = product(factor, _factor(growth, max(sizes.get(growth.size, missing), 0.0)))
-    return range_product((term.amount.least, term.amount.likely, term.amount.most), (factor, factor, factor))
+    return range_product((term.least, term.likely, term.most), (factor, factor, factor))
 
 
 def _factor(growth: Growth, size: float) -> float:
@@ -66,10 +66,16 @@ def names_of(terms: Iterable[CostTerm]) -> dict[str, None]:
 
 def sizes_of(work: WorkFacts) -> dict[str, None]:
     """The sizes that the costs of a unit depend on, and the number of its unknown calls and its waits."""
+    return {name: None for terms in sums_of(work) for name in names_of(terms)}
+
+
+def sums_of(work: WorkFacts | None) -> list[tuple[CostTerm, ...]]:
+    """All sums over sizes that the facts of a unit hold."""
+    if work is None:
+        return []
     sums = [work.latency.terms, work.memory.terms]
     sums += [wait.terms for wait in work.waits]
-    sums += [calls.terms for calls in work.repeated]
-    return {name: None for terms in sums for name in names_of(terms)}
+    return [*sums, *(calls.terms for calls in work.repeated)]
 
 
 def facts_at(work: WorkFacts, sizes: Mapping[str, float]) -> WorkFacts:
@@ -141,9 +147,9 @@ def substituted(terms: Sequence[CostTerm], sizes: Mapping[str, float]) -> tuple[
     for term in terms:
         inside = tuple(factor for factor in term.factors if factor.size in sizes)
         left = tuple(factor for factor in term.factors if factor.size not in sizes)
-        value = _value(CostTerm(term.amount, inside), sizes)
+        value = _value(replace(term, factors=inside), sizes)
         merged[left] = range_sum(merged[left], value) if left in merged else value
-    return tuple(CostTerm(Amount(*total), factors) for factors, total in merged.items())
+    return tuple(CostTerm(*total, factors) for factors, total in merged.items())
 
 
 def _left(calls: UnknownCalls, sizes: Mapping[str, float]) -> UnknownCalls:

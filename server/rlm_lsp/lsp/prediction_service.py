@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache, TLRUCache
 from rlm_core import RlmError
 from rlm_core.boundary import absorb
+from rlm_core.cost.at_sizes import sums_of
 from rlm_core.inference.guarded import text_alone
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
@@ -51,7 +52,9 @@ def content_key(code: CodeText, queries: Sequence[Query], model_id: str) -> byte
     parts = [model_id, code.language, code.basis, code.text, str(hash(code.work))]
     for callee in code.callees:
         parts += [str(callee.depth), callee.text]
-    parts += [repr(code.work), repr(code.sizes)]
+    parts.append(repr(code.work))
+    if code.sizes:
+        parts += [repr(code.sizes), repr(sums_of(code.work))]
     parts.append(str(hash(code.calls)))
     for function in code.calls.functions() if code.calls is not None else ():
         parts += [function.text, repr(function.known)]

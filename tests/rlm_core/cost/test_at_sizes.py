@@ -67,8 +67,8 @@ def test_a_larger_size_costs_no_less(
 
 def test_no_result_is_negative_infinite_or_undefined() -> None:
     size = Growth("n")
-    terms = [CostTerm(Amount(-1.0, -1.0, -1.0), (size,)), CostTerm(Amount(0.0, math.inf, math.inf), (size,))]
-    amount = evaluated([*terms, CostTerm(Amount(-math.inf, -math.inf, 0.0))], {"n": 3.0})
+    terms = [CostTerm(-1.0, -1.0, -1.0, (size,)), CostTerm(0.0, math.inf, math.inf, (size,))]
+    amount = evaluated([*terms, CostTerm(-math.inf, -math.inf, 0.0)], {"n": 3.0})
     assert all(0 <= value < math.inf for value in (amount.least, amount.likely, amount.most))
 
 
