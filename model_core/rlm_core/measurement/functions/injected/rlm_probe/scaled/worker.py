@@ -97,6 +97,8 @@ def _measured(
 ) -> dict[str, Any]:
     if line["kind"] != "function":
         return {"why": f"is a {line['kind']}"}
+    if "<locals>" in line["qualname"]:
+        return {"why": "is inside another function"}
     if not line["examples"]:
         return {"why": f"not plain data: {line.get('why', '')}"}
     if line["module"] in problems:
