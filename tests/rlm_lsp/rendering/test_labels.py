@@ -209,7 +209,7 @@ def test_a_thousand_bytes_are_shown_in_the_next_unit(value: float, text: str) ->
 
 def test_sizes_are_short_and_their_ranges_too() -> None:
     values = [0, 0.3456, 2.5, 40, 999, 1000, 1250, 12_345.678, 999_999, 2**20, 1e15]
-    shown = ["0", "0.35", "2.5", "40", "999", "1k", "1.2k", "12k", "1M", "1M", "1000T"]
+    shown = ["0", "0.346", "2.5", "40", "999", "1k", "1.25k", "12.3k", "1M", "1.05M", "1000T"]
     assert list(map(render.size, values)) == shown
     sizes = {"items": [3, 7, 40], "rows[]": [2, 2, 2], "n": [1000, 1001, 1002], "a.0": [1, 1, 1]}
     assert render.size_ranges(sizes) == "items 3–40, rows[] 2, n 1k +1"
