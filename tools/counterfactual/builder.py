@@ -18,12 +18,13 @@ from typing import Any
 from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import DataError
-from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.call_graph import CallGraph, ResolvedCalls
 from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.schema import HAND_WRITTEN, split_of, write_facts
+from rlm_core.training.datasets.schema import HAND_WRITTEN, split_of, write_calls, write_facts
+from rlm_core.types import CalledFunction, Calls, CallSite
 
 from .edits import EDITS
 from .literal.generator import NEUTRAL
@@ -42,12 +43,16 @@ _METRICS = ("latency", "memory")
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What the model reads of a function: its module, its text, its callees and the facts of its work as JSON."""
+    """What the model reads of a function: its module, its text, its callees, the facts of its work, and its calls.
+
+    Facts and calls are as the columns of a data set have them.
+    """
 
     module: str
     text: str
     callees: list[dict[str, Any]]
     work: str | None
+    calls: dict[str, Any] | None
 
 
 def family_split(family: str) -> str:
@@ -61,7 +66,7 @@ def family_split(family: str) -> str:
 
 
 class CounterfactualBuilder(RowBuilder):
-    """Rows of label files, by default of both in this folder; ``facts`` computes the facts of their work."""
+    """Rows of label files, by default of those in this folder; ``facts`` computes work facts and calls."""
 
     def __init__(
         self,
@@ -104,6 +109,7 @@ class CounterfactualBuilder(RowBuilder):
                         "noise": None if is_base else _noise(metric, base, function),
                         "module": code.module,
                         "work": code.work,
+                        "calls": code.calls,
                         "repository": None,
                     }
             progress(done, len(self._labels))
@@ -124,11 +130,20 @@ class CounterfactualBuilder(RowBuilder):
             if unit.qualname.rpartition(".")[2] != function["name"]:
                 continue
             work = write_facts(work_facts(unit.text, ModuleScope(index, graph), unit.qualname)) if self._facts else None
+            calls = write_calls(_calls(graph.call_sites(index, unit))) if self._facts else None
             if helpers is not None:
-                return _Code(module, function["text"], [{"text": text, "level": 1} for text in helpers], work)
+                return _Code(module, function["text"], [{"text": text, "level": 1} for text in helpers], work, calls)
             callees = [{"text": callee.text, "level": callee.depth} for callee in graph.callees(index, unit)]
-            return _Code(module, unit.text, callees, work)
+            return _Code(module, unit.text, callees, work, calls)
         raise DataError(f"{label['group']}: the module does not define {function['name']!r}")
+
+
+def _calls(resolved: ResolvedCalls) -> Calls:
+    sites = (
+        CallSite(tuple(CalledFunction(unit.text) for _, unit in site.candidates), site.loops, site.branches, site.times)
+        for site in resolved.sites
+    )
+    return Calls(tuple(sites), resolved.outside, resolved.unresolved)
 
 
 def _names(label: dict[str, Any]) -> list[str]:

@@ -15,8 +15,19 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
-from rlm_core.training.datasets.schema import EDITS_SCHEMA, Edit, read_edits, read_rows, split_of, write_rows
+from rlm_core.training.datasets.schema import (
+    EDITS_SCHEMA,
+    Edit,
+    read_calls,
+    read_edits,
+    read_facts,
+    read_rows,
+    split_of,
+    write_rows,
+)
 
 from tools.counterfactual.__main__ import main
 from tools.counterfactual.builder import LABELS, LITERAL_LABELS, MEMORY_FLOOR_BYTES, CounterfactualBuilder
@@ -123,6 +134,11 @@ def test_a_label_with_a_module_gives_the_unit_and_its_callees_as_the_product_rea
     assert row["callees"] == [
         {"text": "def outer(x):\n    return inner(x)", "level": 1}, {"text": "def inner(x):\n    return x", "level": 2},
     ]  # fmt: skip
+    [unit] = [
+        entry for entry in Analyser().analyse(ParsedSource(module.encode(), "python")) if "work" in entry.unit.qualname
+    ]
+    assert read_calls(row["calls"]) == unit.code.calls
+    assert read_facts(row["work"]) == unit.code.work
     assert "measured 2026-01-01" in row["source"]
     assert "extrapolated from smaller sizes" in rows["literal/x/0/grow-size/latency"]["source"]
     assert rows["literal/x/0/neutral-rename/latency"]["noise"] == math.inf
