@@ -162,7 +162,8 @@ class CauseKind(StrEnum):
 class Cause:
     """A place that a known cost comes from: ``line`` is 0-based in the unit's text, ``name`` the call or loop header.
 
-    ``amount`` is the likely cost in seconds or bytes; ``count`` how often the place runs, where that is known.
+    ``amount`` is the likely cost in seconds or bytes; ``count`` how often the place runs, where that is known. A
+    regular expression that backtracks has the amount and the growth of the ``worst_case``, which likely costs exclude.
     """
 
     kind: CauseKind
@@ -170,6 +171,7 @@ class Cause:
     name: str
     amount: float
     count: float | None = None
+    worst_case: Growth | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,17 +217,17 @@ def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, e
     low, likely, high = (stated(value) for value in quantity.evaluate(lambda name: 0.0))
     typical = stated(stated(quantity.evaluate(lambda name: TYPICAL_SIZE)[1]) + extra)
     kept = [cause for cause in causes if (cause.kind is CauseKind.ALLOCATION) is memory]
-    listed: dict[tuple[CauseKind, int], tuple[float, float | None, str | ast.AST]] = {}
+    listed: dict[tuple[CauseKind, int], tuple[float, float | None, str | ast.AST, Growth | None]] = {}
     for cause in kept:
         amount = stated(cause.amount.evaluate(lambda name: TYPICAL_SIZE)[1])
-        count = None if cause.count.exact is None else stated(cause.count.exact)
+        count = None if cause.worst_case is not None or cause.count.exact is None else stated(cause.count.exact)
         key = (cause.kind, cause.line)
         if key not in listed or listed[key][0] < amount:
-            listed[key] = (amount, count, cause.name)
+            listed[key] = (amount, count, cause.name, cause.worst_case)
     ranked = sorted(
         (
-            Cause(kind, line, _text(name), amount, count)
-            for (kind, line), (amount, count, name) in listed.items()
+            Cause(kind, line, _text(name), amount, count, worst_case)
+            for (kind, line), (amount, count, name, worst_case) in listed.items()
             if amount > 0
         ),
         key=lambda cause: (-cause.amount, cause.line),

@@ -25,7 +25,7 @@ from rlm_core.types import (
 
 from .abstentions import reason, shown, sizes_origin
 from .size_words import measured_curve
-from .work_words import parts_of
+from .work_words import parts_of, worst_case_form, worst_cases
 
 
 def prediction_fields(prediction: Prediction) -> dict[str, Any]:
@@ -138,7 +138,8 @@ def work_fields(
     """Return the facts of a unit's text about its cost, in SI units; ``first_line`` is added to the lines of the facts.
 
     Waits and the line of a loop that may not end belong to the unit, causes to the metric; they are parts of the
-    prediction where there is one. A bound that is not known is None, since JSON has no infinity.
+    prediction where there is one. A regular expression that backtracks for some texts is a cause without an amount but
+    with the growth of its worst case. A bound that is not known is None, since JSON has no infinity.
     """
     waits = work.waits if work is not None else ()
     return {
@@ -164,8 +165,21 @@ def work_fields(
                 "name": cause.name,
                 "amount": _finite(cause.amount),
                 "count": _finite(cause.count),
+                "worst_case": None,
             }
             for cause in (parts_of(work, metric, prediction) if work is not None else ())
+        ]
+        + [
+            {
+                "kind": cause.kind.value,
+                "line": first_line + cause.line,
+                "name": cause.name,
+                "amount": None,
+                "count": None,
+                "worst_case": worst_case_form(cause.worst_case),
+            }
+            for cause in (worst_cases(work) if work is not None and metric == "latency" else ())
+            if cause.worst_case is not None
         ],
     }
 

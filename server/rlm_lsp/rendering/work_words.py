@@ -15,6 +15,7 @@ from rlm_core.types import (
     Amount,
     Cause,
     CauseKind,
+    Growth,
     GrowthEstimate,
     Metric,
     Prediction,
@@ -42,6 +43,8 @@ _CERTAIN = 0.995
 _ROUNDING = 1 + 1e-9
 _MAX_NAME = 60
 _MOST_LINES = 3
+# Quadratic time of a pattern is usual and matters for long texts only.
+_LEAST_DEGREE = 3.0
 _WAITED_FOR: Mapping[WaitKind, str] = {
     WaitKind.NETWORK: "the network",
     WaitKind.PROCESS: "a process",
@@ -52,7 +55,6 @@ _UNKNOWN_TIME = "for an unknown time"
 _CALLED: Mapping[CauseKind, str] = {
     CauseKind.ALLOCATION: "allocates",
     CauseKind.NUMBER: "computes with large numbers",
-    CauseKind.PATTERN: "matches a pattern that may backtrack",
 }
 
 
@@ -82,6 +84,7 @@ def facts(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
         if metric == "latency":
             cost = max(cost, labels.known_wait(work).likely)
             entries += _waits(analysed.unit, work, prediction, cost)
+            entries += _worst_cases(analysed.unit, work)
         entries += _causes(analysed, prediction, cost)
     # The sort is stable: of equal weights the order above stays.
     entries.sort(key=lambda fact: -fact.weight)
@@ -91,18 +94,46 @@ def facts(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
 def parts_of(work: WorkFacts, metric: Metric, prediction: Prediction | None) -> list[Cause]:
     """The causes of a cost, with amounts that are parts of its prediction.
 
-    The analysis adds up costs at typical sizes where the text fixes none, and the prediction may be for smaller ones.
+    A worst case is not part of it. The analysis adds up costs at typical sizes where the text fixes none, and the
+    prediction may be for smaller ones.
     Where it says more than is predicted, its amounts are scaled down to the prediction: two numbers for one cost would
     contradict each other. Without a prediction they stay as they are.
     """
     costs = work.of(metric)
-    causes = [cause for cause in costs.causes if math.isfinite(cause.amount)]
+    causes = [cause for cause in costs.causes if math.isfinite(cause.amount) and cause.worst_case is None]
     whole = max([costs.typical, costs.known.likely, *(cause.amount for cause in causes)])
     if prediction is None or prediction.median is None or whole <= 0:
         return causes
     predicted = prediction.median - (labels.known_wait(work).likely if metric == "latency" else 0.0)
     scale = min(predicted / whole, 1.0)
     return [replace(cause, amount=cause.amount * scale) for cause in causes] if scale > 0 else []
+
+
+def worst_cases(work: WorkFacts) -> list[Cause]:
+    """The regular expressions of a unit that backtrack for some texts, the fastest growth first."""
+    causes = [cause for cause in work.latency.causes if cause.worst_case is not None]
+    return sorted(
+        causes, key=lambda cause: (-cause.worst_case.base, -cause.worst_case.degree) if cause.worst_case else ()
+    )
+
+
+def worst_case_form(growth: Growth) -> str:
+    """How a worst case grows with the length n of a text: ``2^n`` or ``n^3``."""
+    return "2^n" if growth.base > 1 else f"n^{growth.degree:.0f}"
+
+
+def _worst_cases(unit: Unit, work: WorkFacts) -> Iterator[_Fact]:
+    """One clause per line that matches a pattern which backtracks far for some texts, such as an attacker's."""
+    lines: set[int] = set()
+    for cause in worst_cases(work):
+        growth = cause.worst_case
+        if growth is None or cause.line in lines or (growth.base <= 1 and growth.degree < _LEAST_DEGREE):
+            continue
+        lines.add(cause.line)
+        clause = (
+            f"in the worst case, line {file_line(unit, cause.line)} takes time that grows as {worst_case_form(growth)}"
+        )
+        yield _Fact(0.5, f"{clause} with the length of the text, to match {_code(cause.name)}")
 
 
 def _possible_waits(work: WorkFacts, prediction: Prediction) -> list[Wait]:

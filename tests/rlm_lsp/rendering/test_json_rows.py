@@ -17,6 +17,7 @@ from rlm_core.types import (
     Cause,
     CauseKind,
     CostFacts,
+    Growth,
     GrowthClass,
     GrowthEstimate,
     Prediction,
@@ -73,7 +74,8 @@ def test_growth_has_its_class_probability_and_inputs(make_prediction: MakePredic
 def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: MakePrediction) -> None:
     [unit] = Analyser().analyse(ParsedSource(b"\n\ndef f(n):\n    return n\n", "python"))
     waits = (Wait(WaitKind.TIME, 1, "sleep", Amount(0.0, 1.0, math.inf), 0.5), Wait(WaitKind.NETWORK, 0, "get"))
-    latency = CostFacts(causes=(Cause(CauseKind.LOOP, 1, "for i in x", 0.3, 100.0),))
+    pattern = Cause(CauseKind.PATTERN, 1, "a*a*$", 1e9, worst_case=Growth("", 3.0))
+    latency = CostFacts(causes=(Cause(CauseKind.LOOP, 1, "for i in x", 0.3, 100.0), pattern))
     memory = CostFacts(causes=(Cause(CauseKind.ALLOCATION, 0, "", 1e6),))
     analysed = replace(unit, code=replace(unit.code, work=WorkFacts(latency, memory, waits, endless=1)))
     row = unit_row("a.py", analysed, make_prediction(1.2, 1.6))
@@ -90,14 +92,18 @@ def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: Ma
         {"kind": "network", "line": 3, "call": "get", "seconds": None, "share": 1.0, "per": [], "on_error": False},
     ]
     assert row["endless"] == 4
-    assert row["causes"] == [{"kind": "loop", "line": 4, "name": "for i in x", "amount": 0.3, "count": 100.0}]
+    assert row["causes"] == [
+        {"kind": "loop", "line": 4, "name": "for i in x", "amount": 0.3, "count": 100.0, "worst_case": None},
+        {"kind": "pattern", "line": 4, "name": "a*a*$", "amount": None, "count": None, "worst_case": "n^3"},
+    ]
     [cause] = unit_row("a.py", analysed, make_prediction(1e6, 3e6, metric="memory"))["causes"]
     assert (cause["kind"], cause["line"], cause["amount"], cause["count"]) == ("allocation", 3, 1e6, None)
     assert json.loads(json.dumps(row, allow_nan=False)) == row
     # Parts of a number are not more than it, and a number that the waits explain has no others.
-    [cause] = unit_row("a.py", analysed, make_prediction(1.05, 1.15))["causes"]
+    [cause, _] = unit_row("a.py", analysed, make_prediction(1.05, 1.15))["causes"]
     assert cause["amount"] == pytest.approx(0.1)
-    assert unit_row("a.py", analysed, make_prediction(0.5, 0.9))["causes"] == []
+    [cause] = unit_row("a.py", analysed, make_prediction(0.5, 0.9))["causes"]
+    assert cause["worst_case"] == "n^3"
 
 
 @pytest.mark.parametrize(("growth_class", "probability"), [("n", 0.79), ("1", 0.5), ("other", 0.99)])

@@ -153,15 +153,26 @@ def test_waits_of_one_call_share_a_clause(make_prediction: MakePrediction) -> No
         (Cause(CauseKind.CALL, 1, "re.compile", 0.3, 4000), "line 4 calls `re.compile` 4,000 times: about 300 ms"),
         (Cause(CauseKind.RECURSION, 1, "f", 0.3, 1.3e6), "`f` (line 4) calls itself 1,300,000 times: about 300 ms"),
         (Cause(CauseKind.NUMBER, 1, "2 ** n", 0.3), "line 4 computes with large numbers (`2 ** n`): about 300 ms"),
-        (
-            Cause(CauseKind.PATTERN, 1, "(a+)+$", 0.3),
-            "line 4 matches a pattern that may backtrack (`(a+)+$`): about 300 ms",
-        ),
         (Cause(CauseKind.ALLOCATION, 1, "np.zeros", 0.3), "line 4 allocates (`np.zeros`): about 300 ms"),
     ],
 )
 def test_a_cause_names_its_line_and_amount(make_prediction: MakePrediction, cause: Cause, text: str) -> None:
     assert facts(causing(cause), [make_prediction(0.3, 0.4)]) == [text]
+
+
+def test_a_pattern_that_backtracks_is_a_worst_case_and_not_a_part(make_prediction: MakePrediction) -> None:
+    loop = Cause(CauseKind.LOOP, 0, "while n", 0.3)
+    patterns = [
+        Cause(CauseKind.PATTERN, 1, pattern, 1e9, worst_case=growth)
+        for pattern, growth in (("a*a*$", Growth("", 3.0)), ("(a+)+$", Growth("", 0.0, base=2.0)))
+    ]
+    assert facts(causing(loop, *patterns), [make_prediction(0.3, 0.4)]) == [
+        "line 3 runs a loop: about 300 ms",
+        "in the worst case, line 4 takes time that grows as 2^n with the length of the text, to match `(a+)+$`",
+    ]
+    # A quadratic one is too usual to be worth a line.
+    usual = Cause(CauseKind.PATTERN, 1, r"\s+$", 1e9, worst_case=Growth("", 2.0))
+    assert facts(causing(usual), [make_prediction(0.3, 0.4)]) == []
 
 
 def test_a_call_that_waits_has_one_clause(make_prediction: MakePrediction) -> None:

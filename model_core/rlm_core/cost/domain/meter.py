@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rlm_core.types import CauseKind, WaitKind
+from rlm_core.types import CauseKind, Growth, WaitKind
 
 from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, range_product
 from .records import record, replace
@@ -42,7 +42,8 @@ class PendingWait:
 class PendingCause:
     """A place that something is spent at; ``amount`` in seconds or, for an allocation, bytes.
 
-    ``name`` is text or syntax, which is turned into text only for the causes that are reported.
+    ``name`` is text or syntax, which is turned into text only for the causes that are reported. One with a
+    ``worst_case`` is not part of what is spent.
     """
 
     kind: CauseKind
@@ -50,6 +51,7 @@ class PendingCause:
     name: str | ast.AST
     amount: Quantity
     count: Quantity
+    worst_case: Growth | None = None
 
 
 @dataclass(slots=True)
@@ -127,6 +129,10 @@ class Meter:
         self.causes.append(PendingCause(kind, line, name, self.weighted(amount), count))
         if len(self.causes) > 2 * _MOST_CAUSES:
             self.causes = largest_causes(self.causes)
+
+    def worst_case(self, line: int, pattern: str, seconds: Quantity, growth: Growth) -> None:
+        """Note a regular expression that may take this long for some text."""
+        self.causes.append(PendingCause(CauseKind.PATTERN, line, pattern, self.weighted(seconds), ONE, growth))
 
     def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None) -> None:
         """Note a wait."""

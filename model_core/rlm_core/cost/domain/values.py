@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
-from rlm_core.types import WaitKind
+from rlm_core.types import Growth, WaitKind
 
 from .folding import MISSING, LargeInteger, is_bounded
 from .quantities import ONE, ZERO, Quantity, constant
@@ -162,6 +162,9 @@ class Call(Protocol):
 
     def unknown(self, times: Quantity) -> None:
         """Something of unknown cost runs this many times."""
+
+    def note_worst_case(self, pattern: str, seconds: Quantity, growth: Growth) -> None:
+        """Matching a pattern may take this long for some text; nothing is spent."""
 
 
 def literal(value: Any) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rlm_core.types import WaitKind
+from rlm_core.types import Growth, WaitKind
 
 from .. import library
 from ..domain.context import Context
@@ -77,6 +77,10 @@ class RuleCall:
     def unknown(self, times: Quantity) -> None:
         """Something of unknown cost runs."""
         self.context.meter.miss(f"{self.name}()", times)
+
+    def note_worst_case(self, pattern: str, seconds: Quantity, growth: Growth) -> None:
+        """Matching a pattern may take this long for some text."""
+        self.context.meter.worst_case(self.context.frame.line, pattern, seconds, growth)
 
 
 def apply_rule(

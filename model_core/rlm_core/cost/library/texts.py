@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
+
+from rlm_core.types import Growth
 
 from ..domain.folding import formatted
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
 from ..domain.records import replace
 from ..domain.values import REPEATED, UNKNOWN, Call, Value, number_of
-from .patterns import pathological
+from .patterns.worst_case import METHODS, WorstCase, worst_case
 from .rules import (
     SHORT,
     Rule,
@@ -107,23 +111,43 @@ _PART = re.compile(r"\\.|\[[^\]]*\]|[.(]|[^\\\[\]().*+?{}|^$]+")
 _USUAL_PARTS = 4
 
 
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """The text of a pattern, and its flags as far as they are known."""
+
+    text: str | bytes
+    flags: int | None
+
+    @property
+    def characters(self) -> str:
+        """The text as characters."""
+        return self.text if isinstance(self.text, str) else self.text.decode("latin-1")
+
+
 @lru_cache(maxsize=256)
-def _is_pathological(pattern: str) -> bool:
-    return pathological(pattern)
+def _worst_case(pattern: _Pattern, method: str) -> WorstCase | None:
+    return worst_case(pattern.text, method, pattern.flags) if pattern.flags is not None else None
 
 
-def _pattern(value: Value) -> str | None:
-    constant_text = value.constant if value.known else value.payload
-    if isinstance(constant_text, bytes):
-        constant_text = constant_text.decode("latin-1")
-    return constant_text if isinstance(constant_text, str) else None
+def _pattern(value: Value, flags: Value) -> _Pattern | None:
+    if isinstance(value.payload, _Pattern):
+        return value.payload
+    if not value.known or not isinstance(value.constant, str | bytes):
+        return None
+    given = 0 if flags is UNKNOWN else flags.constant if flags.known else None
+    return _Pattern(value.constant, given if isinstance(given, int) else None)
 
 
-def _matched(call: Call, pattern: Value, subject: Value, cost: str) -> Quantity:
+def _matched(call: Call, pattern: _Pattern | None, subject: Value, method: str) -> Quantity:
     """Spend what matching takes; the characters of the text."""
-    size = call.length(subject)
-    known = _pattern(pattern)
-    if known is not None and _is_pathological(known):
+    size, cost = call.length(subject), _MATCHING[method][0]
+    known = pattern.characters if pattern is not None else None
+    worst = _worst_case(pattern, method if method in METHODS else "findall") if pattern is not None else None
+    if worst is not None and known is not None and size.exact is None:
+        attempts = exponential(2.0, size) if worst.is_exponential else math.prod([size] * int(worst.degree), start=ONE)
+        growth = Growth("", base=2.0, degree=0.0) if worst.is_exponential else Growth("", worst.degree)
+        call.note_worst_case(known, attempts.times(primitive("re.backtrack")), growth)
+    if worst is not None and worst.is_exponential:
         # Each character doubles the ways to split the text; a text that matches at once costs little.
         attempts = exponential(2.0, size)
         call.spend(attempts * constant(0.0, primitive("re.backtrack"), primitive("re.backtrack")))
@@ -159,15 +183,16 @@ def matching(name: str) -> Rule:
     method = name.rpartition(".")[2]
     cost, result = _MATCHING[method]
     subject = 2 if cost == "re.sub" else 1
+    flags = {"sub": 4, "subn": 4, "split": 3}.get(method, 2)
 
     def rule(call: Call) -> Value:
         pattern_object = bound(call)
         if pattern_object is not None:
-            pattern, position = pattern_object, subject - 1
+            pattern, position = _pattern(pattern_object, UNKNOWN), subject - 1
         else:
-            pattern, position = argument(call, 0, "pattern"), subject
+            pattern, position = _pattern(argument(call, 0, "pattern"), argument(call, flags, "flags")), subject
             call.spend(primitive("re.cached"))
-        size = _matched(call, pattern, argument(call, position, "string"), cost)
+        size = _matched(call, pattern, argument(call, position, "string"), method)
         replacement = argument(call, subject - 2 if pattern_object is not None else subject - 1, "repl")
         if cost == "re.sub" and replacement.kind in ("user-function", "function"):
             applied(call, replacement, size.times(1 / _WORD), Value("object", name="re.Match"))
@@ -182,7 +207,7 @@ def compile_pattern(call: Call) -> Value:
     # put together from parts may be another each time.
     cached, fresh = primitive("re.cached"), primitive("re.compile")
     call.spend(constant(cached, fresh, fresh) if value.kind == "str" and not value.known else constant(cached))
-    return Value("object", name="re.Pattern", payload=_pattern(value))
+    return Value("object", name="re.Pattern", payload=_pattern(value, argument(call, 1, "flags")))
 
 
 def _match(size: Quantity) -> Value:

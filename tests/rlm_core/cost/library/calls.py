@@ -10,7 +10,7 @@ from rlm_core.cost import library
 from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
 from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library.rules import literal
-from rlm_core.types import WaitKind
+from rlm_core.types import Growth, WaitKind
 
 
 @dataclass
@@ -26,6 +26,7 @@ class RecordingCall:
     waits: list[tuple[WaitKind, Quantity | None]] = field(default_factory=list)
     runs_on: bool = False
     missed: Quantity = ZERO
+    worst_cases: dict[str, Growth] = field(default_factory=dict)
 
     def spend(self, seconds: Quantity | float) -> None:
         self.spent = self.spent + (seconds if isinstance(seconds, Quantity) else constant(seconds))
@@ -59,6 +60,9 @@ class RecordingCall:
 
     def start(self, function: Value, args: Sequence[Value]) -> None:
         self.apply(function, ONE, args)
+
+    def note_worst_case(self, pattern: str, seconds: Quantity, growth: Growth) -> None:
+        self.worst_cases[pattern] = growth
 
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         self.waits.append((kind, seconds))
