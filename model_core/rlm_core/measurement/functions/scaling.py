@@ -116,9 +116,11 @@ def scale(
     names, so that a limit of time leaves out any of them alike.
 
     Raises:
-        DataError: the process cannot be started.
+        DataError: the process cannot be started, the bench file cannot be read, or the system is Windows.
         KeyboardInterrupt: the user has stopped the run.
     """
+    if os.name != "posix":
+        raise DataError("calls with larger inputs are measured on Linux and macOS only")
     order = _read_order(folder, limits)
     if bench is not None and order.header:
         order.header["bench"] = str(bench.absolute())

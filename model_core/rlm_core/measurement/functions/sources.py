@@ -73,7 +73,9 @@ _NOT_OURS = frozenset(
     {"bench", "benchmark", "benchmarks", "build", "dist", "doc", "docs", "example", "examples", "node_modules"}
     | {"script", "scripts", "site-packages", "test", "testing", "tests", "tools", "venv", "__pycache__"}
 )
-_NOT_MODULES = frozenset({"setup", "conftest", "noxfile", "tasks", "fabfile", "manage", "versioneer", "__init__"})
+_NOT_MODULES = frozenset(
+    {"setup", "conftest", "noxfile", "tasks", "fabfile", "manage", "versioneer", "rlm_bench", "__init__"}
+)
 
 
 def packages_under(folder: Path) -> list[str]:

@@ -190,6 +190,7 @@ def test_packages_of_a_project_are_found_without_its_tests(tmp_path: Path) -> No
         "env/lib/thing/__init__.py",
         "src/alone.py",
         "setup.py",
+        "rlm_bench.py",
         "test_top.py",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
