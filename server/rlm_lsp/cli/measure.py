@@ -206,7 +206,7 @@ def _explain_nothing(result: RunMeasurements, plan: SuitePlan) -> None:
 @_scale
 @_scale_time
 @options.store
-@click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module, as in python -m.")
+@click.option("-m", "--module", "module", is_flag=True, help="SCRIPT is the name of a module, as in python -m.")
 @click.argument("script")
 @click.argument("arguments", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def run_(
