@@ -47,12 +47,10 @@ class SizedPredictor(PredictorWrapper):
                 continue
             left = []
             for j, answer in enumerate(answers[i]):
-                if _holds(answer, code.sizes):
-                    continue
                 on_curve = _on_curve(answer, code.sizes)
                 if on_curve is not None:
                     answers[i][j] = on_curve
-                else:
+                elif not _holds(answer, code.sizes):
                     left.append(j)
             if left and code.work is not None and (at_sizes := text_at(code, code.sizes)) is not None:
                 open_answers.append((i, at_sizes, left))
@@ -115,6 +113,8 @@ def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction
     The other sizes are those at which it was measured: a curve is a function of one.
     """
     if not isinstance(answer, MeasuredPrediction) or answer.ratio is not None:
+        return None
+    if all(size.source == "recorded" for size in sizes):
         return None
     curve = curve_of(answer.cost, answer.growth)
     given = next((size for size in sizes if curve is not None and size.name == curve.size), None)
