@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from rlm_core.types import CodeText, GrowthClass, Prediction
+from rlm_core.types import CodeText, GrowthClass, Prediction, SizedPrediction
 
 from rlm_lsp.budgets.rules import Rules, budget_of
 from rlm_lsp.rendering.labels import wait_text
@@ -60,7 +60,10 @@ def _is_near_budget(prediction: Prediction, rules: Rules) -> bool:
 
 def _is_expensive(prediction: Prediction, settings: Settings) -> bool:
     least = {"latency": settings.hints_min_latency, "memory": settings.hints_min_memory}.get(prediction.metric)
-    return least is not None and prediction.median is not None and prediction.median >= least
+    if least is None or prediction.median is None:
+        return False
+    bound = prediction.at.least if isinstance(prediction, SizedPrediction) else 0.0
+    return max(prediction.median, bound) >= least
 
 
 def _grows_fast(prediction: Prediction, settings: Settings) -> bool:

@@ -7,15 +7,18 @@ from dataclasses import replace
 
 import pytest
 from rlm_core import Prediction
+from rlm_core.inference.sized_predictor import sized
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     LEVELS,
     CodeText,
+    CostAtSizes,
     GrowthClass,
     GrowthEstimate,
     MeasuredCost,
     MeasuredPrediction,
+    SizeValue,
     Wait,
     WaitKind,
     WorkFacts,
@@ -53,6 +56,13 @@ def test_a_function_matters_from_the_least_median_cost_on(
     ]
     assert relevance(CODE, predictions, SETTINGS) == expected
     assert relevance(CODE, predictions, Settings(hints_min_latency=1e-9)) == "cost"
+
+
+def test_a_bound_at_given_sizes_counts_as_a_cost(make_prediction: MakePrediction) -> None:
+    small = replace(make_prediction(), median=1e-6)
+    for least, expected in ((1e-5, None), (1e-3, "cost")):
+        at = CostAtSizes("bound", (SizeValue("n", 1e4, "comment"),), least=least)
+        assert relevance(CODE, [sized(small, small, at, 1e-6, small.bands, small.quantiles)], SETTINGS) == expected
 
 
 @pytest.mark.parametrize(
