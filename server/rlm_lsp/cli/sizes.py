@@ -217,4 +217,9 @@ def _write(functions: Sequence[SizedFunction], path: Path) -> None:
         for function in functions
     ]
     added = file.add(entries)
-    console.line(f"{file.path}: {counted(added, 'line')} added to [{file.section}]; fill them in and uncomment them")
+    if added:
+        console.line(
+            f"{file.path}: {counted(added, 'line')} added to [{file.section}]; fill them in and uncomment them"
+        )
+    else:
+        console.line(f"{file.path}: nothing to add to [{file.section}]")

@@ -97,7 +97,7 @@ def test_the_table_is_written_filled_in_and_used(project: Path) -> None:
     row = rows("predict")["total.latency"]
     assert (row["holds_for"], row["sizes"]["orders"]["value"]) == ("given sizes", 10_000)
     assert row["median"] > 50 * row["small_inputs"]["median"]
-    assert "0 lines added" in run("sizes", "--write").stdout
+    assert "nothing to add to [tool.rlm-lsp.sizes]" in run("sizes", "--write").stdout
 
 
 def test_a_prediction_is_at_the_sizes_of_the_settings(project: Path) -> None:
