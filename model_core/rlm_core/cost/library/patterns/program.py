@@ -83,7 +83,7 @@ UNLIMITED = 1 << 30
 class Program:
     """A compiled pattern. ``slots`` counts the values that a match keeps: rounds of loops, and groups referred to.
 
-    Masks are sets of indices into ``characters``, one per class of characters that the pattern tells apart.
+    Masks are sets of indices into ``characters``, one per class of characters that the pattern distinguishes.
     """
 
     code: tuple[Instruction, ...]
@@ -97,7 +97,7 @@ def compiled(pattern: str | bytes, flags: int = 0) -> Program:
     """Return the program of a pattern.
 
     Raises:
-        UnreadError: it is no valid pattern, is too large, or has parts that are not decided.
+        UnreadError: it is not a valid pattern, is too large, or has parts that are not decided.
     """
     opening = pattern.count("(") if isinstance(pattern, str) else pattern.count(b"(")
     if len(pattern) > _MOST_PATTERN or opening > _MOST_GROUPS:
