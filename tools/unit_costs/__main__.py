@@ -40,14 +40,18 @@ def main() -> None:
     parser.add_argument("--python", default=None, help="interpreter to measure (default: python3.12)")
     parser.add_argument("--merge", type=Path, metavar="FILE", help="join the costs in this file, and measure nothing")
     parser.add_argument(
-        "--kinds", action="store_true", help="write the kinds of what no table lists, and measure nothing"
+        "--kinds",
+        action="store_true",
+        help="renew the kinds of what no table lists, for the owners in the file, and measure nothing",
     )
     arguments = parser.parse_args()
     if arguments.kinds:
         from .result_kinds import result_kinds, stub_modules  # needs mypy
 
+        # The owners that the file has are those that real code asks for.
+        owners = {line.partition(":")[0].partition("(")[0] for line in KINDS.read_text(encoding="utf-8").splitlines()}
         with atomic_write(KINDS) as path:
-            path.write_text(result_kinds(stub_modules()), encoding="utf-8")
+            path.write_text(result_kinds(stub_modules(), owners), encoding="utf-8")
         return
     python = arguments.python or interpreter()
     entries = all_entries()

@@ -7,7 +7,7 @@ the text of ``rlm_core/cost/library/result_kinds.txt``, which :mod:`rlm_core.cos
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 import mypy
@@ -76,8 +76,8 @@ def stub_modules() -> list[str]:
     return names
 
 
-def result_kinds(modules: Iterable[str]) -> str:
-    """Return the text of the file for these modules.
+def result_kinds(modules: Iterable[str], owners: Container[str] | None = None) -> str:
+    """Return the text of the file for these modules, with the lines of these owners or of all.
 
     Raises:
         CompileError: typeshed has no such module.
@@ -88,7 +88,10 @@ def result_kinds(modules: Iterable[str]) -> str:
     listed = list(modules)
     files = build([BuildSource(None, name, None) for name in listed], options).files
     reader = _Reader([files[name] for name in listed])
-    return _HEAD + "".join(f"{line}\n" for line in sorted(reader.lines()))
+    lines = [
+        line for line in sorted(reader.lines()) if owners is None or line.partition(":")[0].partition("(")[0] in owners
+    ]
+    return _HEAD + "".join(f"{line}\n" for line in lines)
 
 
 class _Reader:
