@@ -510,16 +510,4 @@ class Queens:
                 if found is not None:
                     return found
         return None
-
-
-def negamax(state, depth, low, high):
-    if depth == 0 or state.is_over():
-        return state.value()
-    for action in state.actions():
-        after = state.clone()
-        after.apply(action)
-        low = max(low, -negamax(after, depth - 1, -high, -low))
-        if low >= high:
-            break
-    return low
 """

@@ -73,10 +73,6 @@ def _taken_from(statement: ast.stmt) -> str:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)) if attribute in _TAKING:
                 return name
-            case ast.Call(func=ast.Name(id="heappop") | ast.Attribute(attr="heappop"), args=[ast.Name(id=name)]):
-                return name
-            case ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))]):
-                return name
             case _:
                 pass
     return ""
@@ -91,8 +87,6 @@ def _added(nodes: Iterable[ast.AST], container: str) -> int:
                 if attribute in _PUTTING_MANY:
                     return 0
                 count += attribute in _PUTTING
-            case ast.Call(func=ast.Name(id="heappush") | ast.Attribute(attr="heappush"), args=[ast.Name(id=name), _]):
-                count += name == container
             case ast.Name(id=name, ctx=ast.Store()) | ast.AugAssign(target=ast.Name(id=name)) if name == container:
                 return 0
             case ast.For() | ast.AsyncFor() | ast.While() if _added(

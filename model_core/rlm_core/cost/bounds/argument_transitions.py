@@ -45,6 +45,8 @@ def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str,
                 per_item = step.times.terms.get(key, (0.0, 0.0, 0.0))[1]
                 if least == most and (per_item > 0 or (per_item < 0 and symbol in bounds)):
                     return Move(symbol, 1.0, -per_item, step, any_less=True)
+                if per_item < 0:
+                    continue  # a mean between the symbol and an end that is not known
                 return Move(symbol, slope, 0.0, step)
             # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
             if abs(slope - 1) < 0.01 and (added < 0 or (added > 0 and symbol in bounds)):
@@ -114,13 +116,6 @@ def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
     return amount is not None and any(
         (((symbol, LINEAR), 1.0),) in amount.terms and amount.terms.get((), (0.0, 0.0, 0.0))[1] > 0 for symbol in start
     )
-
-
-def narrows(step: Recursive, start: Mapping[str, Quantity]) -> bool:
-    """Return whether the next level begins after the item that this one took: between a symbol and its end."""
-    numbers = [value.number for value in step.arguments.values() if value.number is not None]
-    keys = [(((symbol, LINEAR), 1.0),) for symbol in start]
-    return any(0 < number.terms[key][1] < 0.99 for number in numbers for key in keys if key in number.terms)
 
 
 def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:

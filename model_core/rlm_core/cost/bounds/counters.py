@@ -39,10 +39,6 @@ class Counter:
         """Return whether all its values are whole numbers that a float holds exactly."""
         return self.sign != "/" and is_whole(self.start) and is_whole(self.amount) and abs(self.start) < _MOST_INTEGER
 
-    def moved(self) -> Counter:
-        """The counter as it is after the first trip."""
-        return Counter(self._next(self.start), self.sign, self.amount)
-
     def _next(self, value: float) -> float:
         match self.sign:
             case "+":
@@ -87,18 +83,6 @@ class Counter:
             if abs(value) > _MOST_FLOAT:
                 return NEVER if not compare(value, bound) else (trips + 1.0, trips + 1.0, trips + 1.0)
         return None
-
-
-def first_square(counter: Counter, op: type[ast.cmpop], bound: float) -> Range | None:
-    """As :meth:`Counter.first` for ``value * value op bound``, of a counter that rises through whole numbers."""
-    if not counter.is_whole or counter.start < 0 or counter.sign not in "+*" or not 0 <= bound < _MOST_INTEGER:
-        return None
-    # `i * i < n` where `i <= isqrt(n - 1)`.
-    if op in (ast.Lt, ast.GtE):
-        least = math.ceil(bound)
-        root = math.isqrt(least - 1) if least else -1
-        return counter.first(ast.LtE if op is ast.Lt else ast.Gt, root)
-    return counter.first(op, math.isqrt(math.floor(bound))) if op in (ast.LtE, ast.Gt) else None
 
 
 def _crossing(op: type[ast.cmpop], start: float, step: float, bound: float) -> float:

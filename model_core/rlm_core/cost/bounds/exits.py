@@ -1,4 +1,4 @@
-"""Exits of loops: the iterations after which a statement inside a loop leaves it."""
+"""What ends a loop: comparisons of counters with numbers, and exits inside the body."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from ..domain.context import Context
 from ..domain.dispatch import peek
-from ..domain.frames import Loop, LoopVariable
+from ..domain.frames import Loop
 from ..domain.meter import ALWAYS
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, mixed
-from ..domain.syntax import BlockSyntax, LoopNode, leaving, own_update, walk
+from ..domain.syntax import BlockSyntax, LoopNode, own_update, walk
 from ..domain.values import number_of
-from .counters import FLIPPED, NEGATED, NEVER, Counter, first_square
-
-_TRIED_TRIPS = 24
+from .counters import FLIPPED, NEGATED, NEVER, Counter
 
 
 def until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
     """The number of iterations, in view of exits inside the body."""
-    if going == ALWAYS or not loop.exits or loop.exit is not None:
+    if going == ALWAYS or not loop.exits:
         return trips
     if going[2] <= 0:
         return mixed([(1.0, ONE)]) if trips.constant is None or trips.constant[1] >= 1 else trips
@@ -38,105 +36,6 @@ def until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Range
     return mixed([(0.5, ZERO), (0.5, trips)])
 
 
-def until_exit(
-    context: Context, node: LoopNode, loop: Loop, trips: Quantity, exit_: tuple[ast.If, Range] | None
-) -> Quantity:
-    """The trips of a loop that a statement leaves after a known number of trips, if not at its end."""
-    if exit_ is None:
-        loop.may_leave = _may_leave(context.block(node))
-        return trips
-    statement, before = exit_
-    whole, first = trips.constant, before[0] + 1
-    variable = loop.variable
-    if before == NEVER or (whole is not None and whole[2] <= before[0]):
-        loop.exit = statement
-        return trips
-    if before[0] != before[2] or whole is None or whole[0] < before[2]:
-        # It may end before.
-        loop.may_leave = True
-        last = before[2] + 1
-        if whole is None:
-            return constant(0.0, last, first)
-        return constant(min(whole[0], first), min(whole[2], last), min(whole[1], first))
-    loop.exit, loop.exit_share = statement, 1 / first
-    if variable is not None:
-        variable.count = min(variable.count, first)
-    return constant(first)
-
-
-def exit_of_for(
-    context: Context, node: ast.For | ast.AsyncFor, variable: LoopVariable | None
-) -> tuple[ast.If, Range] | None:
-    """The only exit of a loop over known numbers, and the number of trips before it leaves."""
-    if variable is None or variable.step == 0 or context.block(node).stores.get(variable.name) != 1:
-        return None
-    position = _only_exit(context, node)
-    if position is None:
-        return None
-    statement = node.body[position]
-    assert isinstance(statement, ast.If)
-    counter = Counter(variable.start, "+", variable.step)
-    before = first_iteration(context, node, statement.test, {variable.name: (counter,)})
-    if before is None and is_unchanged(context, node, statement.test, but=variable.name):
-        before = _tried(context, statement.test, variable)
-    return None if before is None else (statement, before)
-
-
-def exit_of_while(context: Context, node: ast.While) -> tuple[ast.If, Range] | None:
-    """The only exit inside a loop, and the number of trips before it leaves."""
-    position = _only_exit(context, node)
-    if position is None:
-        return None
-    statement = node.body[position]
-    assert isinstance(statement, ast.If)
-    counters: dict[str, Sequence[Counter]] = {}
-    for name in names_in(statement.test):
-        moving = counter_of(context, node, name)
-        if moving is not None:
-            starts, place = moving
-            counters[name] = [start.moved() for start in starts] if place < position else starts
-    before = first_iteration(context, node, statement.test, counters) if counters else None
-    return None if before is None else (statement, before)
-
-
-def _tried(context: Context, test: ast.expr, variable: LoopVariable) -> Range | None:
-    """The trips before a condition holds, found by trying the first few."""
-    names = context.frame.names
-    context.frame.names = dict(names)
-    try:
-        for k in range(int(min(variable.count, _TRIED_TRIPS))):
-            context.frame.names[variable.name] = variable.at(k)
-            truth = peek(context, test).truth
-            if truth is None:
-                return None
-            if truth:
-                return float(k), float(k), float(k)
-    finally:
-        context.frame.names = names
-    return NEVER if variable.count <= _TRIED_TRIPS else None
-
-
-def _only_exit(context: Context, node: LoopNode) -> int | None:
-    """The place in a loop's body of the only statement that may leave it: ``if ...: break`` or ``return``."""
-    block = context.block(node)
-    if not (block.breaks or block.returns) or block.raises or block.leaves_program:
-        return None
-    places = [
-        place
-        for place, statement in enumerate(node.body)
-        if isinstance(statement, ast.If) and leaving(statement.body) in ("break", "return") and not statement.orelse
-    ]
-    if len(places) != 1:
-        return None
-    statement = node.body[places[0]]
-    assert isinstance(statement, ast.If)
-    others = BlockSyntax([*node.body[: places[0]], *statement.body[:-1], *node.body[places[0] + 1 :]])
-    before = BlockSyntax([*node.body[: places[0]], *statement.body[:-1]]) if block.continues else None
-    if others.breaks or others.returns or (before is not None and before.continues):
-        return None
-    return places[0]
-
-
 def first_iteration(
     context: Context, node: LoopNode, test: ast.expr, counters: Mapping[str, Sequence[Counter]]
 ) -> Range | None:
@@ -146,32 +45,26 @@ def first_iteration(
         return None
     left, right, op = compared.left, compared.comparators[0], type(compared.ops[0])
     for side, other, turned in ((left, right, op), (right, left, FLIPPED.get(op))):
-        root = squared(side)
-        counter = counters.get(root or (side.id if isinstance(side, ast.Name) else ""))
+        counter = counters.get(side.id if isinstance(side, ast.Name) else "")
         if counter is None or turned is None or not is_unchanged(context, node, other):
             continue
         limit = number_of(peek(context, other))
         bounds = limit.constant if limit is not None else None
         if bounds is None:
             return None
-        firsts = [
-            first_square(start, turned, bound) if root else start.first(turned, bound)
-            for start, bound in _combined(counter, bounds)
-        ]
+        firsts = [start.first(turned, bound) for start, bound in _combined(counter, bounds)]
         return _spanned(firsts)
     return None
 
 
-def is_unchanged(context: Context, node: LoopNode, expression: ast.expr, but: str = "") -> bool:
+def is_unchanged(context: Context, node: LoopNode, expression: ast.expr) -> bool:
     """Return whether a loop does not change what an expression reads."""
     assigned = context.block(node).assigned
-    return not any(
-        isinstance(inner, ast.Name) and inner.id in assigned and inner.id != but for inner in walk(expression)
-    )
+    return not any(isinstance(inner, ast.Name) and inner.id in assigned for inner in walk(expression))
 
 
-def counter_of(context: Context, node: ast.While, name: str) -> tuple[tuple[Counter, ...], int] | None:
-    """The counter that each trip of a loop moves once by a fixed amount, and the place of that statement.
+def counter_of(context: Context, node: ast.While, name: str) -> tuple[Counter, ...] | None:
+    """The counter that each trip of a loop moves once by a fixed amount.
 
     Where its start is a range: for the likely, the least and the largest start.
     """
@@ -188,12 +81,7 @@ def counter_of(context: Context, node: ast.While, name: str) -> tuple[tuple[Coun
     if step is None:
         return None
     ordered = dict.fromkeys((starts[1], starts[0], starts[2]))
-    return tuple(Counter(start, update[0], step) for start in ordered), place
-
-
-def _may_leave(block: BlockSyntax) -> bool:
-    """Return whether a statement in a loop may end it before its time; errors are not expected."""
-    return block.breaks or block.returns
+    return tuple(Counter(start, update[0], step) for start in ordered)
 
 
 def comparison(test: ast.expr) -> ast.Compare | None:

@@ -1,4 +1,4 @@
-"""Geometric induction variables: numbers that each iteration of a loop multiplies, halves, or strips of a bit."""
+"""Geometric induction variables: numbers that each iteration of a loop multiplies or halves."""
 
 from __future__ import annotations
 
@@ -56,11 +56,7 @@ def _scales(value: ast.expr, name: str) -> Scaling | None:
             return "shrinks"
         case ast.BinOp(op=ast.Mod(), right=ast.Name(id=divisor)) if divisor == name:
             return "shrinks"
-        case ast.BinOp(left=ast.Name(id=left), op=ast.BitAnd(), right=right) if left == name and _is_about(right, name):
-            return "shrinks"
-        case ast.BinOp(left=ast.Name(id=left), op=ast.Add() | ast.Sub() as op, right=right) if left == name:
-            if _is_lowest_bit(right, name):
-                return "grows" if isinstance(op, ast.Add) else "shrinks"
+        case ast.BinOp(left=ast.Name(id=left), op=ast.Add() | ast.Sub()) if left == name:
             return None
         case ast.BinOp(left=left, op=ast.Add()) if _is_multiple(left, name):
             return "grows"
@@ -84,51 +80,3 @@ def _is_multiple(node: ast.expr, name: str) -> bool:
     is_scaled = any(isinstance(side, ast.Name) and side.id == name for side in sides)
     least = 0 if isinstance(node.op, ast.LShift) else 1
     return is_scaled and len(others) == 1 and isinstance(others[0], ast.Constant) and others[0].value != least
-
-
-def _is_lowest_bit(node: ast.expr, name: str) -> bool:
-    match node:
-        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            sides = (left, right)
-            return any(isinstance(side, ast.Name) and side.id == name for side in sides) and any(
-                isinstance(side, ast.UnaryOp) and isinstance(side.op, ast.USub) and _is_about(side.operand, name)
-                for side in sides
-            )
-    return False
-
-
-class Doubled(ast.expr):
-    """The factor of a number that is shifted or added to itself."""
-
-    _fields = ()
-    bits = 1.0
-
-
-def factor_of(node: ast.stmt, name: str) -> ast.expr | None:
-    """The factor by which a loop multiplies a name in each iteration."""
-    for inner in walk(node):
-        if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name) and inner.target.id == name:
-            if isinstance(inner.op, (ast.Mult, ast.Pow)):
-                return inner.value
-            if isinstance(inner.op, ast.LShift):
-                return Doubled()
-        if isinstance(inner, ast.Assign) and len(inner.targets) == 1:
-            target, value = inner.targets[0], inner.value
-            if isinstance(target, ast.Name) and target.id == name and isinstance(value, ast.BinOp):
-                if isinstance(value.op, ast.Mult) and isinstance(value.left, ast.Name) and value.left.id == name:
-                    return value.right
-                if isinstance(value.op, ast.LShift) and isinstance(value.left, ast.Name) and value.left.id == name:
-                    return Doubled()
-            if (
-                isinstance(target, ast.Tuple)
-                and isinstance(value, ast.Tuple)
-                and len(target.elts) == len(value.elts) == 2
-            ):
-                # `a, b = b, a + b`: Fibonacci numbers grow by .69 bits.
-                sums = [part for part in value.elts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)]
-                held = {part.id for part in target.elts if isinstance(part, ast.Name)}
-                if name in held and len(sums) == 1 and {n.id for n in walk(sums[0]) if isinstance(n, ast.Name)} == held:
-                    doubled = Doubled()
-                    doubled.bits = 0.694
-                    return doubled
-    return None

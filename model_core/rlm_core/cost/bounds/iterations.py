@@ -16,8 +16,6 @@ from .exits import comparison, counter_of, first_iteration, is_unchanged, names_
 from .geometric import scaling
 from .worklists import worklist
 
-_MOST_EACH = 4.0  # items that each of many searches meets, where their number is not known
-
 
 def iterations_until_break(context: Context, node: ast.While) -> Quantity | None:
     """The iterations of ``while True`` with a counter that a ``break`` compares with a number."""
@@ -62,9 +60,9 @@ def _exact_iterations_of_each(context: Context, node: ast.While) -> Iterator[Ran
             continue
         counters: dict[str, Sequence[Counter]] = {}
         for name in names_in(compared):
-            moving = counter_of(context, node, name)
-            if moving is not None:
-                counters[name] = moving[0]
+            counter = counter_of(context, node, name)
+            if counter is not None:
+                counters[name] = counter
         negated = ast.Compare(compared.left, [NEGATED[type(compared.ops[0])]()], compared.comparators)
         yield first_iteration(context, node, negated, counters) if counters else None
 
@@ -106,7 +104,10 @@ def _estimated_iterations_of(context: Context, node: ast.While, test: ast.Compar
                 bound = number_of(peek(context, other))
                 update = changed[name]
                 if bound is not None and update is not None and update[0] == "+":
-                    return bound.power(0.5)
+                    root = bound.power(0.5)
+                    known = root.constant
+                    # From a start below zero it is as many steps again.
+                    return root if known is None else constant(0.0, 2 * known[2] + 2, known[1])
             continue
         update = changed[side.id]
         bound = number_of(peek(context, other))
@@ -157,8 +158,8 @@ def _drained(context: Context, node: ast.While, name: str) -> Quantity | None:
 def iterations_of_search(context: Context, node: ast.While) -> Quantity | None:
     """The iterations of a search, which meets each field of a grid or node of a graph at most once."""
     work = worklist(node)
-    if work is None:
-        return None
+    if work is None or context.frame.loops:
+        return None  # searches that know where others have been meet few fields each
     lengths = [number_of(peek(context, bound)) for bound in work.bounds if is_unchanged(context, node, bound)]
     most = ONE
     for side in lengths:
@@ -169,24 +170,7 @@ def iterations_of_search(context: Context, node: ast.While) -> Quantity | None:
         most = next((context.length(graph) for graph in graphs if graph.size is not None or graph.name), ONE)
     if most is ONE:
         return None
-    again = _runs_on_marked(context, work.marked)
-    if again is None:
-        return mixed([(0.0, ONE), (1.0, most)])
-    # All searches together meet each field or node once.
-    fields, runs = most.constant, again.constant
-    if fields is None or runs is None or runs[1] <= 0:
-        return constant(0.0, _MOST_EACH, 1.0)
-    return constant(0.0, fields[2] / max(runs[0], 1.0), fields[1] / runs[1])
-
-
-def _runs_on_marked(context: Context, marked: frozenset[str]) -> Quantity | None:
-    """How often a search runs that goes on with what it has marked; None where each run marks others."""
-    runs = None
-    for loop in reversed(context.frame.loops):
-        if not marked or loop.node is None or any(name in context.block(loop.node).stores for name in marked):
-            break
-        runs = loop.trips if runs is None else runs * loop.trips
-    return runs
+    return mixed([(0.0, ONE), (1.0, most)])
 
 
 def _filled_up(context: Context, node: ast.While, left: ast.expr, right: ast.expr) -> Quantity | None:
@@ -245,11 +229,5 @@ def _count_steps(sign: str, step: float, start: Quantity, bound: Quantity, *, cl
         return constant(min(low, 1.0), 2 * high, likely)
     if step <= 1:
         return None
-    ends = (start.constant, bound.constant)
-    if ends[0] is not None and ends[1] is not None:
-        smaller, larger_ = sorted((max(ends[0][1], 1.0), max(ends[1][1], 1.0)))
-        factor = larger_ / smaller if larger_ < math.inf else larger_
-        count = max(ceiling(math.log(factor) / math.log(step)), 1.0) if step < math.inf else 1.0
-        return constant(0.0, 2 * count, count)
     unknown = bound if sign == "*" else start
     return unknown.log().times(1 / math.log2(step)) if step != 2 else unknown.log()

@@ -7,12 +7,11 @@ symbol changes (``n - 1``, ``n // 2``, a part of a list) and how many recursive 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from ..domain.combinatorics import ways_to_choose
 from ..domain.frames import Recursive
-from ..domain.quantities import ONE, Quantity, Range, ceiling, constant, exponential, of_size, product, raised
+from ..domain.quantities import LINEAR, Quantity, Range, ceiling, constant, exponential, of_size, raised
 from ..domain.records import replace
 from .argument_transitions import (
     Move,
@@ -20,28 +19,18 @@ from .argument_transitions import (
     grows,
     is_fixed,
     move_of,
-    narrows,
     passes_another,
     repeats_on_others,
     split_range,
 )
 from .recurrence import Recurrence
-from .recursion_ways import (
-    CERTAIN,
-    TYPICAL_WAYS,
-    Ways,
-    count_calls,
-    count_calls_of_two,
-    each_of,
-    growth_base,
-    typical_ways,
-)
 
-_MOST_EXACT = 20_000
 _BRANCHING = 1.5  # recursive calls per call
 _PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
 _FEWEST_MET = 0.1  # of the combinations of arguments
 _MORE = 1.05  # calls per call, at least, where each may make several
+_CERTAIN = 0.9  # share of the runs: nothing decides how many calls are made
+_TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 _SEARCH = 1.5  # calls for each item that a search places and takes back
 
 
@@ -56,7 +45,6 @@ def recurrence(
     checks: int = 1,
     most: float = math.inf,
     bounds: Mapping[str, Quantity] | None = None,
-    levels: Quantity | None = None,
     multiplies: float = 1.0,
 ) -> Recurrence:
     """The recursion with these recursive calls.
@@ -71,14 +59,11 @@ def recurrence(
         checks: how many statements end a call at once.
         most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
         bounds: what symbols are compared with where that ends the recursion, by symbol.
-        levels: how deep the recursion gets, where a list that each level appends to says so.
         multiplies: how many results a call makes of each result of a recursive call.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
-    if levels is not None and not cached:
-        return _backtracking(steps, start, share, levels)
     end = split_range(steps, start)
     if end is not None:
         size = of_size(end)
@@ -91,7 +76,7 @@ def recurrence(
         size = of_size(fallback)
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
     is_walk = any(passes_another(move.step) for move in moves)
-    if not moves or is_walk or (len(moves) < len(steps) and (branches >= _BRANCHING or _repeats(steps, moves))):
+    if not moves or is_walk or len(moves) < len(steps):
         # A call that nothing makes smaller is for a part of the input: how deep the others get does not say how many.
         size = of_size(fallback)
         values = [value for step in steps for value in step.arguments.values()]
@@ -127,16 +112,10 @@ def recurrence(
         # What handles each result counts like calls, which would make as many.
         size = of_size(symbol)
         span = (bounds or {}).get(symbol, size) if moves[0].added > 0 else size - constant(base)
-        multiplies = min(multiplies, TYPICAL_WAYS)
+        multiplies = min(multiplies, _TYPICAL_WAYS)
         return Recurrence(exponential(multiplies, span), span, symbol, 1.0, multiplies, "tries all ways")
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached or most < 2, share, branches, bounds or {}, others, most)
-
-
-def _repeats(steps: Sequence[Recursive], moves: Sequence[Move]) -> bool:
-    """Return whether a loop repeats a call that no argument makes smaller."""
-    moving = [move.step for move in moves]
-    return any(step.times.constant is None for step in steps if not any(step is other for other in moving))
 
 
 def _of_all_smaller(
@@ -156,51 +135,8 @@ def _of_all_smaller(
         span = of_size(move.symbol) - constant(base)
     if cached:
         return Recurrence(span, span, move.symbol, 1.0, 1.0, "calls itself")
-    several = len(moves)
     likely = sum(min(one.step.share[1] / share, 1.0) for one in moves)
-    known = span.substituted(start).constant
-    calls = exponential(1 + likely, span)
-    if known is not None and known[2] <= _MOST_EXACT:
-        least = raised(1 + several, max(known[0], 0.0)) if likely > CERTAIN * several else max(known[0], 0.0) + 1
-        calls = constant(least, raised(1 + several, max(known[2], 0.0)), raised(1 + likely, max(known[1], 0.0)))
-    return Recurrence(calls, span, move.symbol, 1.0, 1.0 + likely, "tries all ways")
-
-
-def _backtracking(
-    steps: Sequence[Recursive], start: Mapping[str, Quantity], share: float, levels: Quantity
-) -> Recurrence:
-    """The recursion of calls that append to a list until it is full, and take back what they appended."""
-    depth = levels.constant
-    items = made = 0.0
-    for step in steps:
-        count = max(step.times.substituted(start).evaluate(typical_ways)[1], 0.0)
-        items, made = items + count, made + count * min(step.share[1] / share, 1.0)
-    if depth is None or depth[2] > _MOST_EXACT:
-        calls = exponential(max(made, 1.05), levels)
-        return Recurrence(calls, levels + ONE, next(iter(levels.names), ""), 1.0, max(made, 1.0), "tries all ways")
-    in_order = any(narrows(step, start) for step in steps)
-
-    def count_to(places: float, each: float) -> float:
-        filled = range(1, int(places) + 1)
-        return 1.0 + sum(
-            product(_ways_to_fill(items, place, places, in_order), raised(each, place)) for place in filled
-        )
-
-    each = made / items if items else 0.0
-    is_certain = each > CERTAIN
-    low = count_to(depth[0], each) if is_certain else depth[0] + 1
-    high = count_to(depth[2], each if is_certain else 1.0)
-    calls = constant(low, high, count_to(depth[1], each))
-    return Recurrence(calls, levels + ONE, "", 1.0, 2.0, "tries all ways")
-
-
-def _ways_to_fill(items: float, places: int, most: float, in_order: bool) -> float:
-    """The ways to fill so many places from items: in order, each once if there are just enough, or with repetitions."""
-    if in_order or abs(items - most) < 0.5:
-        return ways_to_choose(
-            "combinations" if in_order else "permutations", round(min(items, sys.float_info.max)), places
-        )
-    return raised(items, places)
+    return Recurrence(exponential(1 + likely, span), span, move.symbol, 1.0, 1.0 + likely, "tries all ways")
 
 
 def _counted(
@@ -235,7 +171,7 @@ def _counted(
     stride = min(max(abs(move.added), 1e-9) for move in moves)
     depth = spans[symbol].times(1 / stride)
     if symbol in known:
-        depth = each_of(known[symbol], lambda span: max(ceiling(span / stride), 0.0) + 1)
+        depth = _each_of(known[symbol], lambda span: max(ceiling(span / stride), 0.0) + 1)
     symbols = list(spans)
     fallen = [other for other in others if other not in spans]
     if cached and len(symbols) + len(fallen) > 1:
@@ -243,13 +179,13 @@ def _counted(
         calls = depth
         for other in symbols[1:]:
             levels = known.get(other)
-            calls = calls * (start.get(other, of_size(other)) if levels is None else each_of(levels, lambda n: n + 1))
+            calls = calls * (start.get(other, of_size(other)) if levels is None else _each_of(levels, lambda n: n + 1))
         for other in fallen:
             calls = calls * start.get(other, of_size(other)) * constant(_FEWEST_MET, 1.0)
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")
-    grouped: dict[tuple[str, float], tuple[Move, Ways]] = {}
+    grouped: dict[tuple[str, float], tuple[Move, _Ways]] = {}
     for move in moves:
-        ways_of, key = Ways.of(move, symbol, share), (move.symbol, move.added)
+        ways_of, key = _Ways.of(move, symbol, share), (move.symbol, move.added)
         grouped[key] = (move, ways_of + grouped[key][1] if key in grouped else ways_of)
     exclusive = min(all_at_once / max(sum(way.most(1.0) for _, way in grouped.values()), 1e-9), 1.0)
     moves = [move for move, _ in grouped.values()]
@@ -260,38 +196,94 @@ def _counted(
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
     name = "calls itself" if all(way.most(1.0) <= 2 for way in ways) else "tries all ways"
     several = max(branches, 2.0)
-    if len(symbols) == 2 and len(known) == 2:
-        sizes = [known[one][1] for one in symbols]
-        if (sizes[0] + 1) * (sizes[1] + 1) <= _MOST_EXACT:
-            deep = depth + each_of(known[symbols[1]], lambda span: max(span, 0.0))
-            calls = constant(
-                count_calls_of_two(
-                    sizes,
-                    [
-                        (symbols.index(move.symbol), abs(move.added), way.likely(1.0))
-                        for move, way in zip(moves, ways, strict=True)
-                    ],
-                )
-            )
-            return Recurrence(calls, deep, symbol, 1.0, several, name)
-    if symbol in known and known[symbol][2] <= _MOST_EXACT:
-        first = start.get(symbol)
-        offset = 0.0 if moves[0].added > 0 or first is None else base
-
-        def count(span: float, share: str) -> float:
-            chosen = [getattr(way.for_span(span) if share == "likely" else way, share) for way in ways]
-            return count_calls(span, strides, chosen, offset)
-
-        low, likely, high = known[symbol]
-        if all(way.is_certain for way in ways):
-            calls = each_of(known[symbol], lambda span: count(span, "likely"))
-        else:
-            calls = constant(max(low, 0.0) + 1, count(high, "most"), count(likely, "likely"))
-        return Recurrence(calls, depth, symbol, 1.0, several, name)
-    weights = [way.likely(TYPICAL_WAYS) for way in ways]
+    weights = [way.likely(_TYPICAL_WAYS) for way in ways]
     on_parts = sum(way.on_parts for way in ways)
     if (on_parts or any(repeats_on_others(move.step) for move in moves)) and sum(weights) - on_parts <= _MORE:
         # The parts that calls get are together no more than there are, and what is left does not branch.
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
-    root = growth_base(strides, weights) if sum(weights) > _MORE else _MORE
-    return Recurrence(exponential(root, spans[symbol]), depth, symbol, 1.0, several, name)
+    root = _growth_base(strides, weights) if sum(weights) > _MORE else _MORE
+    calls = exponential(root, spans[symbol])
+    if len(known) == len(symbols):
+        # Either span may end a call: together they bound how deep it gets.
+        _, likely, high = (ceiling(max(sum(span), 0.0) / stride) for span in zip(*known.values(), strict=True))
+        count = _tree(root**stride, likely)
+        if len(symbols) == 1 and likely == high and all(way.share > _CERTAIN for way in ways):
+            calls = constant(max(count / 2, 1.0), 2 * count, count)
+        else:
+            most = max(sum(way.most(high * stride) for way in ways), _MORE)
+            calls = constant(1.0, _tree(most, high), count)
+    return Recurrence(calls, depth, symbol, 1.0, several, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How many calls a recursive call in the text makes, by the size that it shrinks: ``slope * size + fixed``.
+
+    ``share`` of them is likely made.
+    ``on_parts`` of those that are likely made get a part of what a loop runs over.
+    """
+
+    slope: float
+    fixed: float
+    share: float
+    on_parts: float = 0.0
+
+    @classmethod
+    def of(cls, move: Move, symbol: str, all_runs: float) -> _Ways:
+        """From the loops around the call; ``all_runs`` is the share of runs that do not end at once.
+
+        A loop over the parts of an object counts once where the call gets another one: it may be a node of a tree.
+        """
+        share = min(move.step.share[1] / max(all_runs, 1e-9), 1.0)
+        linear = (((symbol, LINEAR), 1.0),)
+        times = move.step.times
+        terms = times.terms
+        left = terms.get(linear, (0.0, 0.0, 0.0))
+        if move.added > 0 and left[2] < 0:
+            # A loop over what is left up to the end of the range.
+            return cls(-left[0], max(terms.get((), (0.0, 0.0, 0.0))[2], 0.0), share)
+        if not terms.keys() <= {(), linear}:
+            return (
+                cls(0.0, 1.0, share, on_parts=share)
+                if repeats_on_others(move.step)
+                else cls(0.0, max(times.evaluate(lambda name: _TYPICAL_WAYS)[1], 1.0), min(share, 0.9))
+            )
+        slope, fixed = (terms.get(key, (0.0, 0.0, 0.0)) for key in (linear, ()))
+        most = slope[2] + fixed[2]
+        return cls(slope[2], fixed[2], share * (slope[1] + fixed[1]) / most if most > 0 else share)
+
+    def __add__(self, other: _Ways) -> _Ways:
+        """Those of two calls that change the same argument alike."""
+        mine, theirs = self.slope + self.fixed, other.slope + other.fixed
+        share = (mine * self.share + theirs * other.share) / (mine + theirs) if mine + theirs > 0 else self.share
+        on_parts = self.on_parts + other.on_parts
+        return _Ways(self.slope + other.slope, self.fixed + other.fixed, share, on_parts=on_parts)
+
+    def most(self, size: float) -> float:
+        """The calls that are made if all conditions hold."""
+        return max(self.slope * size + self.fixed, 0.0)
+
+    def likely(self, size: float) -> float:
+        """The calls that are likely made."""
+        return self.most(size) * self.share
+
+
+def _each_of(known: Range, count: Callable[[float], float]) -> Quantity:
+    """A count for the least, the likely and the largest size."""
+    low, likely, high = (count(size) for size in known)
+    return constant(low, high, likely)
+
+
+def _growth_base(decrements: Sequence[float], weights: Sequence[float]) -> float:
+    """The base of the growth: the root of ``sum(weight * x**-decrement) = 1``."""
+    low, high = 1.0, 1.0 + sum(weights)
+    for _ in range(50):
+        middle = (low + high) / 2
+        value = sum(weight * middle**-less for less, weight in zip(decrements, weights, strict=True))
+        low, high = (middle, high) if value > 1 else (low, middle)
+    return round((low + high) / 2, 3)
+
+
+def _tree(branches: float, levels: float) -> float:
+    """The calls of a tree of so many levels below the first call."""
+    return (raised(branches, levels + 1) - 1) / (branches - 1)

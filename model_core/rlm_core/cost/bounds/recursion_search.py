@@ -1,8 +1,8 @@
 """Recursive searches: a function changes something, calls itself, and takes the change back to try another.
 
 That is how boards are filled and paths are found: what was tried does not count for the next try, so that the number of
-calls grows exponentially. A copy that is changed for each try is as good as taking back. A walk over the parts of an
-object that keeps a stack of where it is does the same, but each call gets another part; it is not a search.
+calls grows exponentially. A walk over the parts of an object that keeps a stack of where it is does the same, but each
+call gets another part; it is not a search.
 """
 
 from __future__ import annotations
@@ -42,37 +42,6 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
                 continue
             if _changed(block[:index]) & _changed(block[index + 1 :], taken=True):
                 return True
-            if _changed_copies(block[:index], targets) & passed:
-                return True
-    return False
-
-
-def _changed_copies(statements: Sequence[ast.stmt], parts: set[str]) -> set[str]:
-    """The names that are bound to a copy of something, which is then changed: the original stays for the next try.
-
-    A copy of one of the ``parts`` that a loop hands out is not one of the whole.
-    """
-    copies: set[str] = set()
-    changed: set[str] = set()
-    for statement in statements:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_copy(value) and not _names(value) & parts:
-                copies.add(name)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
-                changed |= copies & {name}
-            case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as target]) | ast.AugAssign(target=target):
-                changed |= copies & _names(target)
-    return changed
-
-
-def _is_copy(value: ast.expr) -> bool:
-    match value:
-        case ast.Call(func=ast.Attribute(attr="copy" | "clone" | "deepcopy")):
-            return True
-        case ast.Call(func=ast.Name(id="copy" | "deepcopy" | "list" | "dict" | "set"), args=[_]):
-            return True
-        case ast.Subscript(slice=ast.Slice(lower=None, upper=None, step=None)):
-            return True
     return False
 
 

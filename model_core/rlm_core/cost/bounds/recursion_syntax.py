@@ -99,27 +99,6 @@ def _length_of(node: ast.expr) -> str | None:
     return None
 
 
-@lru_cache(maxsize=128)
-def filled_list(node: Function) -> tuple[str, ast.expr] | None:
-    """The list that each level of a recursion appends to and takes back, and the length that ends it."""
-    if isinstance(node, ast.Lambda):
-        return None
-    limits: dict[str, ast.expr] = {}
-    methods: dict[str, set[str]] = {}
-    for inner in nodes_of(node):
-        if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and isinstance(inner.ops[0], (ast.Eq, ast.GtE)):
-            for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
-                subject = _length_of(side)
-                if subject is not None:
-                    limits.setdefault(subject, other)
-        elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
-            methods.setdefault(inner.value.id, set()).add(inner.attr)
-    for name, limit in limits.items():
-        if methods.get(name, set()) >= {"append", "pop"}:
-            return name, limit
-    return None
-
-
 def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether a function's text calls the function by its own name here."""
     is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")

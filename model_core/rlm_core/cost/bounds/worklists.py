@@ -22,12 +22,11 @@ class Worklist:
     """The bounds of the items of a list of work.
 
     ``bounds`` are the upper ends of the coordinates that items have, ``graphs`` the mappings or lists that neighbours
-    are read from, ``marked`` the names of what else the loop changes: it knows by that where it was before.
+    are read from.
     """
 
     bounds: tuple[ast.expr, ...]
     graphs: tuple[ast.expr, ...]
-    marked: frozenset[str] = frozenset()
 
 
 def worklist(node: ast.While) -> Worklist | None:
@@ -35,16 +34,13 @@ def worklist(node: ast.While) -> Worklist | None:
     name = _tested(node.test)
     if name is None:
         return None
-    puts = marks = False
-    # `for item in items: ... following.append(other)` and then `items = following`.
-    following = _next_round(node, name)
-    takes = following is not None
+    takes = puts = marks = False
     bounds: dict[str, ast.expr] = {}
     graphs: dict[str, ast.expr] = {}
     for inner in _walk(node.body):
         match inner:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if holder in (name, following):
-                takes |= attribute in _TAKING and holder == name
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if holder == name:
+                takes |= attribute in _TAKING
                 puts |= attribute in _PUTTING
             case ast.Call(args=[ast.Name(id=holder), *_]) if holder == name:
                 function = inner.func
@@ -71,26 +67,7 @@ def worklist(node: ast.While) -> Worklist | None:
                 pass
     if not (takes and puts and marks) or not (bounds or graphs):
         return None
-    marked = frozenset(_changed(node.body) - {name, following or name})
-    return Worklist(tuple(bounds.values()), tuple(graphs.values()), marked)
-
-
-def _changed(body: list[ast.stmt]) -> set[str]:
-    """The names of containers that items are put into."""
-    found: set[str] = set()
-    for inner in _walk(body):
-        match inner:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=holder), attr=attribute)) if attribute in _PUTTING:
-                found.add(holder)
-            case ast.Subscript(ctx=ast.Store()):
-                root: ast.expr = inner
-                while isinstance(root, ast.Subscript):
-                    root = root.value
-                if isinstance(root, ast.Name):
-                    found.add(root.id)
-            case _:
-                pass
-    return found
+    return Worklist(tuple(bounds.values()), tuple(graphs.values()))
 
 
 def _is_field(test: ast.expr) -> bool:
@@ -111,20 +88,6 @@ def _tested(test: ast.expr) -> str | None:
         if isinstance(function, ast.Attribute) and function.attr == "empty":
             test = function.value
     return test.id if isinstance(test, ast.Name) else None
-
-
-def _next_round(node: ast.While, name: str) -> str | None:
-    """The name of the items that replace those of a list at the end of each round over it."""
-    rounds = any(isinstance(inner, ast.For) and _is_name(inner.iter, name) for inner in _walk(node.body))
-    for statement in node.body if rounds else ():
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=following)) if target == name:
-                return following
-    return None
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:

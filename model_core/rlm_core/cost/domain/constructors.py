@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..scope import Definition, Question, Trace
 from .quantities import Quantity
 from .records import record
-from .values import REPEATED, STARRED, Entries, Value
+from .values import STARRED, Entries, Value
 
 
 @record
@@ -95,7 +95,7 @@ def _add_sizes(value: Value, names: set[str], seen: set[int]) -> bool:
         parts += [part for _, part in payload.pairs]
     elif isinstance(payload, tuple):
         parts += payload
-    elif not (payload is None or isinstance(payload, str) or payload is REPEATED or payload is STARRED):
+    elif not (payload is None or isinstance(payload, str) or payload is STARRED):
         return False
     for part in parts:
         if isinstance(part, Quantity):

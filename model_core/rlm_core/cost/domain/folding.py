@@ -8,11 +8,12 @@ of a few hundred digits; containers of constants have at most ``MOST_TEXT`` part
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 MOST_TEXT = 10_000  # characters and items of what is worked out
 MOST_BITS = 1_000  # of an integer that is worked out: a float holds it
@@ -149,3 +150,39 @@ def formatted_value(value: Any, layout: str = "") -> Any:
 def rounded(number: Any, digits: int | None = None) -> Any:
     """The built-in function ``round``, which computes 10 to the power of digits before the point."""
     return round(number) if digits is None else round(number, max(digits, -MOST_BITS))
+
+
+def factorial(count: object) -> object:
+    """``math.factorial`` of a small number."""
+    return math.factorial(count) if isinstance(count, int) and 0 <= count <= _MOST_FACTORIAL else MISSING
+
+
+Choice = Literal["permutations", "combinations", "repeated"]
+"""Ways to choose: the order counts, does not, or does not and an item may be chosen again."""
+_MOST_FACTORIAL = 200
+_FEW, _MOST_WHOLE = 64, 10**6  # items that are chosen, and of how many, where the number is computed as an integer
+_MANY, _MANY_WHOLE = 100.0, 1e15  # above both the number is infinite
+_MOST_LOG = 709.0  # of the largest float
+
+
+def ways_to_choose(kind: Choice, whole: float, part: float) -> float:
+    """The number of ways to choose ``part`` of ``whole`` items."""
+    if part < 0 or whole < 0 or (part > whole and kind != "repeated"):
+        return 0.0
+    if kind == "repeated":
+        whole = max(whole + part - 1, 0.0)
+    if part > whole:
+        return float(part == 0)
+    if kind != "permutations":
+        part = min(part, whole - part)
+    if whole > _MANY_WHOLE and (part > _MANY or math.isinf(whole)):
+        return math.inf
+    if part <= _FEW and whole <= _MOST_WHOLE and whole == int(whole) and part == int(part):
+        exact = (math.perm if kind == "permutations" else math.comb)(int(whole), int(part))
+        return float(exact) if exact.bit_length() < 1024 else math.inf
+    # Of many items the logarithms of the factorials would cancel out.
+    few = whole <= _MANY_WHOLE
+    log = math.lgamma(whole + 1) - math.lgamma(whole - part + 1) if few else part * math.log(whole)
+    if kind != "permutations":
+        log -= math.lgamma(part + 1)
+    return math.exp(log) if log < _MOST_LOG else math.inf

@@ -2,80 +2,30 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..scope import Scope
 from .folding import MISSING
 from .meter import ALWAYS
 from .names import lookup
-from .quantities import ONE, ZERO, Quantity, Range, is_whole
+from .quantities import ONE, ZERO, Quantity, Range
 from .syntax import Function, LoopNode
-from .values import UNKNOWN, Value, literal
-
-SAMPLES = 24
-
-
-@dataclass(slots=True)
-class LoopVariable:
-    """The variable of a loop over a range of known numbers: ``start + step * k`` for k below ``count``.
-
-    ``value`` is what the loop binds to the name, and ``points`` are the k of a sample of the iterations that get to the
-    statement that is being read: all of them while there are few.
-    """
-
-    name: str
-    start: float
-    step: float
-    count: float
-    value: Value = UNKNOWN
-    points: Sequence[int] = ()
-
-    def at(self, k: int) -> Value:
-        """The value in iteration ``k``."""
-        number = self.start + self.step * k
-        return literal(int(number) if is_whole(number) else number)
-
-    @property
-    def is_sampled(self) -> bool:
-        """Return whether there are more iterations than points."""
-        return self.count > SAMPLES
-
-    def restart(self) -> None:
-        """Get back to the iterations that enter the loop's body."""
-        count = int(min(self.count, 1e15))
-        self.points = range(count) if count <= SAMPLES else [_spread(index, count) for index in range(SAMPLES)]
-
-
-def _spread(index: int, count: int) -> int:
-    """The index-th of ``SAMPLES`` points over ``count``: one in each part, at places that differ from multiples."""
-    begins, ends = index * count // SAMPLES, (index + 1) * count // SAMPLES
-    return begins + index * 7 % 12 * (ends - begins) // 12
+from .values import Value
 
 
 @dataclass(slots=True)
 class Loop:
     """A loop that is being read.
 
-    ``may_leave`` says whether something in it may end it early, at a trip that is not known; ``exits`` whether such a
-    statement was reached. ``exit`` is the statement that leaves in a trip that is known, and ``exit_share`` the share
-    of the trips in which it does. ``trips`` is how often what is read once runs, and ``items`` how many items a search
-    puts into its containers at most.
+    ``exits`` says whether a statement was reached that may end it early. ``trips`` is how often what is read once runs,
+    and ``items`` how many items a search puts into its containers at most.
     """
 
-    variable: LoopVariable | None = None
     trips: Quantity = ONE
-    may_leave: bool = False
     exits: bool = False
-    exit: ast.If | None = None
-    exit_share: float = 0.0
     items: Quantity | None = None
     node: LoopNode | None = None
-
-    def counts(self, name: str) -> bool:
-        """Return whether a name is the loop's variable, a number that is new in each trip."""
-        return self.variable is not None and self.variable.name == name
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +106,3 @@ class Frame:
             if after is not before and after.size is not None and before.size is not None:
                 items, bytes_ = self.put.get(name, (ZERO, ZERO))
                 self.put[name] = items + (after.size - before.size).times(share), bytes_ + after.bytes.times(share)
-
-    def points(self) -> list[tuple[LoopVariable, Sequence[int]]]:
-        """The iterations of the loops around this statement that get to it."""
-        return [(loop.variable, loop.variable.points) for loop in self.loops if loop.variable is not None]
-
-
-def restore_points(points: Sequence[tuple[LoopVariable, Sequence[int]]]) -> None:
-    """Let all iterations that got to an earlier statement get to the next one."""
-    for variable, remaining in points:
-        variable.points = remaining

@@ -97,15 +97,6 @@ class Value:
         return None
 
 
-class _Repeated:
-    def __repr__(self) -> str:
-        return "REPEATED"
-
-
-REPEATED = _Repeated()
-"""The payload of a long text or bytes that is a short one over and over."""
-
-
 class _Starred:
     def __repr__(self) -> str:
         return "STARRED"
@@ -147,12 +138,6 @@ class Call(Protocol):
 
     def apply(self, function: Value, times: Quantity, args: Sequence[Value]) -> Value:
         """The result of calling ``function`` with ``args``; spends ``times`` such calls."""
-
-    def in_pool(self, function: Value, times: Quantity, args: Sequence[Value], workers: Quantity | None) -> Value:
-        """The result of ``times`` calls of ``function`` by a pool; their waits happen ``workers`` at a time."""
-
-    def start(self, function: Value, args: Sequence[Value]) -> None:
-        """Start a call of ``function`` that waits in the background."""
 
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         """The call waits: for a known time, or until something happens (None)."""

@@ -9,7 +9,6 @@ from ..domain import object_sizes
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING
-from ..domain.frames import LoopVariable
 from ..domain.quantities import ONE, ZERO, Quantity, constant, of_size
 from ..domain.records import replace
 from ..domain.values import NUMBERS, SIZED, UNKNOWN, Value, literal
@@ -19,18 +18,14 @@ from .library_calls import apply_rule
 from .objects import special
 
 
-def bind_items(context: Context, target: ast.expr, iterable: Value) -> LoopVariable | None:
-    """Bind a loop's target to an average item; the loop variable where it runs over known numbers."""
+def bind_items(context: Context, target: ast.expr, iterable: Value) -> None:
+    """Bind a loop's target to an average item."""
     item = iterable.item if iterable.item is not None else UNKNOWN
     if isinstance(target, ast.Name):
         item = _named(item, target.id)
     if iterable.kind not in ("range", "iterator"):
         item = replace(item, bytes=ZERO)
     bind_target(context, target, item)
-    bounds = iterable.payload if iterable.kind == "range" or iterable.name == library.COUNTING else None
-    if isinstance(target, ast.Name) and isinstance(bounds, tuple) and len(bounds) == 3:
-        return LoopVariable(target.id, *bounds, value=item)
-    return None
 
 
 def _named(item: Value, name: str) -> Value:

@@ -11,27 +11,20 @@ from ..domain.lattice import joined
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.quantities import Quantity, Range, mixed
 from ..domain.values import UNKNOWN, Value
-from .conditions import Condition
 
 
-def read_branches(
-    context: Context, branches: Sequence[tuple[Range, Sequence[ast.stmt]]], condition: Condition | None = None
-) -> None:
-    """Read one of several blocks, each with its share of the runs; ``condition`` chooses between two of them."""
-    taken = [(index, share, body) for index, (share, body) in enumerate(branches) if share[2] > 0]
-    if len(taken) == 1 and taken[0][1][0] == 1:
-        execute(context, taken[0][2])
+def read_branches(context: Context, branches: Sequence[tuple[Range, Sequence[ast.stmt]]]) -> None:
+    """Read one of several blocks, each with its share of the runs."""
+    taken = [(share, body) for share, body in branches if share[2] > 0]
+    if len(taken) == 1 and taken[0][0][0] == 1:
+        execute(context, taken[0][1])
         return
     frame = context.frame
     names, held = frame.names, frame.held
-    variable = condition.variable if condition is not None else None
-    remaining: list[int] = []
     meters: list[tuple[Range, Meter]] = []
     ends: list[tuple[Range, Range, dict[str, Value], Quantity]] = []
-    for index, share, body in taken:
+    for share, body in taken:
         frame.restore(dict(names), held)
-        if variable is not None and condition is not None:
-            variable.points = condition.misses if index else condition.hits
         before = len(frame.results)
         with context.region() as meter:
             context.path = scaled(context.path, share)
@@ -39,13 +32,9 @@ def read_branches(
         for result in range(before, len(frame.results)):
             weight, value = frame.results[result]
             frame.results[result] = (weight * share[1], value)
-        if variable is not None and meter.reach[2] > 0:
-            remaining += variable.points
         meters.append((share, meter))
         ends.append((share, meter.reach, frame.names, frame.held))
         meter.reach = ALWAYS
-    if variable is not None:
-        variable.points = sorted(remaining)
     outer = context.meter
     outer.branch(meters)
     low = sum(share[0] * reach[0] for share, reach, _, _ in ends)

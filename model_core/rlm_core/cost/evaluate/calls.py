@@ -17,7 +17,7 @@ from ..domain.syntax import called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
 from .bindings import fill, grow, shrink
-from .concurrency import gather, in_the_background, wait_for
+from .concurrency import gather, in_the_background
 from .containers import is_stored
 from .function_bodies import definition_of
 from .iterators import early_stop, lazy_call
@@ -58,8 +58,6 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         target = evaluate(context, function)
     if target.kind in ("function", "module") and target.name.endswith(("asyncio.gather", "asyncio.wait")):
         return gather(context, node)
-    if target.kind in ("function", "module") and target.name.endswith("asyncio.wait_for") and node.args:
-        return wait_for(context, node)
     name = called_name(node)
     if name.rpartition(".")[2] in _STARTING:
         with in_the_background(context):

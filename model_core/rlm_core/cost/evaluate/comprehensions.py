@@ -69,17 +69,13 @@ def _generated(
     iterable = evaluate(context, first.iter) if iterable is None else iterable
     iterable = special(context, iterable, "__iter__") or iterable
     trips = context.consume(iterable)
-    variable = bind_items(context, first.target, iterable)
-    if variable is not None:
-        variable.restart()
-    loop = Loop(variable=variable, trips=trips)
+    bind_items(context, first.target, iterable)
+    loop = Loop(trips=trips)
     context.frame.loops.append(loop)
     share = ONE
     with context.region() as body:
         for test in first.ifs:
             condition = judge(context, test)
-            if condition.variable is not None:
-                condition.variable.points = condition.hits
             context.meter.spend(primitive("branch"))
             share = share * Quantity({(): condition.share})
         loop.trips = trips * share

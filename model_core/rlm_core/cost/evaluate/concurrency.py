@@ -1,6 +1,6 @@
-"""Waits of what runs at the same time: coroutines, tasks, and pools of threads or processes; and timeouts.
+"""Waits of what runs at the same time: coroutines and tasks.
 
-Computing times are not treated here: threads and coroutines share one interpreter, so theirs add up.
+Computing times are not treated here: coroutines share one interpreter, so theirs add up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlm_core.types import WaitKind
 from ..domain.context import Context
 from ..domain.dispatch import evaluate
 from ..domain.meter import Meter, PendingWait
-from ..domain.quantities import Quantity, Range, ceiling, constant
+from ..domain.quantities import Range, constant
 from ..domain.records import replace
 from ..domain.values import Value
 
@@ -55,31 +55,6 @@ def ended(waits: Sequence[PendingWait]) -> list[PendingWait]:
     return [*own, *tasks]
 
 
-def in_rounds(waits: Sequence[PendingWait], calls: Quantity, workers: Quantity | None) -> list[PendingWait]:
-    """The waits of ``calls`` that a pool of ``workers`` runs; all at the same time where a number is not known."""
-    kept = longest(waits)
-    count, at_once = calls.exact, workers.exact if workers is not None else None
-    if count is None or not at_once or at_once < 1 or count <= at_once:
-        return kept
-    rounds = constant(ceiling(count / at_once))
-    return [wait if wait.seconds is None else replace(wait, seconds=wait.seconds * rounds) for wait in kept]
-
-
-def within(waits: Sequence[PendingWait], timeout: Quantity | None) -> list[PendingWait]:
-    """The waits of what is given up after ``timeout`` seconds, where the text fixes that number."""
-    limit = timeout.exact if timeout is not None else None
-    if limit is None:
-        return list(waits)
-    found = []
-    for wait in waits:
-        span = wait.seconds.constant if wait.seconds is not None else None
-        if span is not None and span[2] > limit:
-            low, likely, high = (min(value, limit) for value in span)
-            wait = replace(wait, seconds=constant(low, high, likely))
-        found.append(wait)
-    return found
-
-
 def _range(wait: PendingWait) -> Range:
     """The least, likely and most seconds, with sizes of 1; zeros where they are not known."""
     return wait.seconds.evaluate(lambda name: 1.0) if wait.seconds is not None else (0.0, 0.0, 0.0)
@@ -109,18 +84,6 @@ def gather(context: Context, node: ast.Call) -> Value:
     body.waits = longest(body.waits)
     context.meter.add(body)
     return Value("list")
-
-
-def wait_for(context: Context, node: ast.Call) -> Value:
-    """A coroutine that is given up when its time is over."""
-    with context.region() as body:
-        context.awaited.add(node.args[0])
-        result = evaluate(context, node.args[0])
-    timeouts = [*node.args[1:2], *(word.value for word in node.keywords if word.arg == "timeout")]
-    limits = [evaluate(context, timeout).number for timeout in timeouts]
-    body.waits = within(body.waits, limits[0] if limits else None)
-    context.meter.add(body)
-    return result
 
 
 def _awaitables(argument: ast.expr) -> Iterator[ast.expr]:

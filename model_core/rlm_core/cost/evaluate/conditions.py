@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import library
-from ..bounds.counters import FLIPPED, NEGATED, Counter
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING, compared
-from ..domain.frames import SAMPLES, LoopVariable
 from ..domain.lattice import joined
 from ..domain.meter import scaled
-from ..domain.quantities import ONE, Range, constant, is_whole, mixed, part_of
-from ..domain.syntax import walk
-from ..domain.values import NUMBERS, Value, literal, number_of
+from ..domain.quantities import ONE, Range, constant, mixed
+from ..domain.values import NUMBERS, Value, literal
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
 from .objects import special
 
-_MOST_SAMPLED_NODES = 24
-_MOST_PERIOD = 64
 _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
@@ -34,27 +27,16 @@ _SAME, _SAME_NUMBER = 0.3, 0.1  # how often two values are equal
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How often a condition is true (``share``) and false (``rest``), as (least, likely, most).
-
-    Where it depends on the variable of a loop over known numbers: the sampled iterations in which it is true and false.
-    """
+    """How often a condition is true (``share``) and false (``rest``), as (least, likely, most)."""
 
     share: Range
     rest: Range
-    variable: LoopVariable | None = None
-    hits: Sequence[int] = ()
-    misses: Sequence[int] = ()
 
 
 def judge(context: Context, test: ast.expr) -> Condition:
     """How often a condition is true and false; evaluating it is paid for."""
     value = evaluate(context, test)
     truth = value.truth
-    if truth is not None and not (context.frame.loops and _reads_size(test)):
-        return certain(truth)
-    sampled = _sampled(context, test)
-    if sampled is not None:
-        return sampled
     if truth is not None:
         return certain(truth)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -82,105 +64,6 @@ def _guess(context: Context, test: ast.expr, value: Value) -> Range:
         if isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
             return (0.0, 1 - same, 1.0)
     return (0.0, 0.5, 1.0)
-
-
-def _sampled(context: Context, test: ast.expr) -> Condition | None:
-    """How often a condition on the variable of a loop over known numbers holds: exact where that is arithmetic."""
-    frame = context.frame
-    variables = {loop.variable.name for loop in frame.loops if loop.variable is not None}
-    if not variables:
-        return None
-    nodes = list(ast.walk(test))
-    names = variables & {node.id for node in nodes if isinstance(node, ast.Name)}
-    loop = next(
-        (
-            loop
-            for loop in reversed(frame.loops)
-            if loop.variable is not None
-            and loop.variable.name in names
-            and frame.names.get(loop.variable.name) is loop.variable.value
-        ),
-        None,
-    )
-    if loop is None or loop.variable is None or len(nodes) > _MOST_SAMPLED_NODES or not loop.variable.points:
-        return None
-    variable = loop.variable
-    hits: list[int] = []
-    misses: list[int] = []
-    held = frame.held
-    try:
-        for k in variable.points:
-            truth = _holds_at(context, test, variable, k)
-            if truth is None:
-                return None
-            (hits if truth else misses).append(k)
-    finally:
-        frame.held = held
-        frame.names[variable.name] = variable.value
-    number = len(hits) + len(misses)
-    share = (hits and len(hits) / number) or 0.0
-    low = high = share
-    if variable.is_sampled:
-        exact = _exact_share(context, test, variable) if number == SAMPLES else None
-        if exact is not None:
-            low = share = high = exact
-        else:
-            # One threshold falls between two points; few of many iterations may be missed by a sample.
-            rare = min(1 / number, max(1 / variable.count, 1e-6))
-            low, high = max(share - 2 / number, 0.0), min(share + 2 / number, 1.0)
-            share = min(max(share, rare), 1 - rare)
-    if any(outer.may_leave for outer in frame.loops[frame.loops.index(loop) :]) and high > 0 and low < 1:
-        # Not all iterations run: of those that do, either the one or the other may be missing.
-        return Condition((0.0, share, 1.0), (0.0, 1 - share, 1.0), variable, hits, misses)
-    return Condition((low, share, high), (1 - high, 1 - share, 1 - low), variable, hits, misses)
-
-
-def _holds_at(context: Context, test: ast.expr, variable: LoopVariable, k: int) -> bool | None:
-    """Return whether a condition holds in an iteration."""
-    context.frame.names[variable.name] = variable.at(k)
-    return peek(context, test).truth
-
-
-def _exact_share(context: Context, test: ast.expr, variable: LoopVariable) -> float | None:
-    """The share of all iterations in which ``variable < number`` or a test of its remainder holds."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        share = _exact_share(context, test.operand, variable)
-        return None if share is None else 1 - share
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
-        return None
-    left, right, op = test.left, test.comparators[0], type(test.ops[0])
-    if isinstance(right, ast.Name) and right.id == variable.name and op in FLIPPED:
-        left, right, op = right, left, FLIPPED[op]
-    whole = variable.count
-    if isinstance(left, ast.Name) and left.id == variable.name and op in FLIPPED:
-        bound = number_of(peek(context, right))
-        limit = bound.exact if bound is not None else None
-        if limit is None:
-            return None
-        counter = Counter(variable.start, "+", variable.step)
-        if op in (ast.Eq, ast.NotEq):
-            at = counter.first(ast.Eq, limit)
-            equal = 0.0 if at is None or at[0] >= whole else 1 / whole
-            return (equal if op is ast.Eq else 1 - equal) if at is not None else None
-        begins, ends = counter.first(op, limit), counter.first(NEGATED[op], limit)
-        if begins is None or ends is None:
-            return None
-        # A comparison holds either from a trip on or up to one.
-        return part_of(ends[0], whole) if begins[0] == 0 else 1 - part_of(begins[0], whole)
-    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and isinstance(left.right, ast.Constant):
-        divisor, step = left.right.value, variable.step
-        if not (isinstance(divisor, int) and 0 < divisor <= _MOST_PERIOD and is_whole(step)):
-            return None
-        period = divisor // math.gcd(divisor, int(step))
-        held = [_holds_at(context, test, variable, k) for k in range(period)]
-        context.frame.names[variable.name] = variable.value
-        if None in held or not isinstance(left.left, ast.Name) or _mentions(right, variable.name):
-            return None
-        if math.isinf(whole):
-            return sum(map(bool, held)) / period
-        rounds, over = divmod(int(whole), period)
-        return (rounds * sum(map(bool, held)) + sum(map(bool, held[:over]))) / whole
-    return None
 
 
 def evaluate_boolean(context: Context, node: ast.BoolOp) -> Value:
@@ -278,18 +161,11 @@ def evaluate_conditional(context: Context, node: ast.IfExp) -> Value:
     if share[2] == 0:
         return evaluate(context, node.orelse)
     results, meters = [], []
-    for chance, points, part in (
-        (share, condition.hits, node.body),
-        (condition.rest, condition.misses, node.orelse),
-    ):
+    for chance, part in ((share, node.body), (condition.rest, node.orelse)):
         with context.region() as meter:
             context.path = scaled(context.path, chance)
-            if condition.variable is not None:
-                condition.variable.points = points
             results.append((chance[1], evaluate(context, part)))
         meters.append((chance, meter))
-    if condition.variable is not None:
-        condition.variable.points = sorted([*condition.hits, *condition.misses])
     context.meter.branch(meters)
     return joined(results)
 
@@ -300,19 +176,6 @@ def certain(truth: bool) -> Condition:
     return Condition(share, rest_of(share))
 
 
-def _reads_size(test: ast.expr) -> bool:
-    """Return whether a condition asks for the size of a container, which iterations of a loop change."""
-    operand = test.operand if isinstance(test, ast.UnaryOp) else test
-    return isinstance(operand, ast.Name) or any(
-        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "len"
-        for inner in walk(test)
-    )
-
-
 def rest_of(share: Range) -> Range:
     """How often a condition is false that is true so often."""
     return 1 - share[2], 1 - share[1], 1 - share[0]
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node))

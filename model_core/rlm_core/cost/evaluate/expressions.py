@@ -131,17 +131,8 @@ def evaluate_binary(context: Context, node: ast.BinOp) -> Value:
         if computed is not None:
             context.compiled.add(node)
             return replace(computed, bytes=ZERO)
-    if "array" in (left.kind, right.kind):
-        left = library.temporary(left) if not is_stored(node.left) else left
-        right = library.temporary(right) if not is_stored(node.right) else right
     result = binary_operation(context, node.op, left, right)
-    temporaries = [
-        value
-        for value, part in ((left, node.left), (right, node.right))
-        if not is_stored(part) and value is not result.payload
-    ]
-    if result.kind == "array":
-        result = replace(result, payload=None)
+    temporaries = [value for value, part in ((left, node.left), (right, node.right)) if not is_stored(part)]
     context.hold(result, *temporaries)
     return result
 

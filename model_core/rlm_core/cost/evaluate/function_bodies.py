@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlm_core.boundary import absorb
 
 from ..bounds.argument_transitions import SYMBOL
 from ..bounds.recursion_search import takes_back
+from ..bounds.recursion_syntax import filled_around
 from ..domain.context import Context, TooComplex
 from ..domain.dispatch import evaluate, execute, peek
 from ..domain.folding import MISSING
@@ -17,13 +18,12 @@ from ..domain.frames import Frame, Recursive
 from ..domain.lattice import is_one_function, joined
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.names import defaults_of
-from ..domain.quantities import ONE, ZERO, Range, constant
+from ..domain.quantities import ONE, ZERO, Quantity, Range, constant
 from ..domain.records import replace
 from ..domain.syntax import Function, called_name, nodes_of
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import primitive, seconds
 from ..scope import Definition, Scope
-from .closures import bind_around, grow_around
 from .concurrency import ended
 from .iterators import without_end
 from .parameters import bind_arguments, is_abstract, is_method
@@ -33,6 +33,7 @@ from .shown_types import of_hint, typed
 MOST_INLINED = 6  # depth
 _CALLEE_SHARE = 3  # of the budget that is left
 _SIZED = frozenset({"list", "tuple", "str", "set", "dict", "unknown"})
+_FILLED = frozenset({"list", "set", "dict", "deque"})
 
 
 def call_user(
@@ -187,7 +188,7 @@ def read_function(context: Context, frame: Frame) -> tuple[Value, Meter]:
     node = frame.node
     assert node is not None
     start = symbolic_arguments(context, frame)
-    bind_around(frame)
+    _bind_around(frame)
     caller, context.frame = context.frame, frame
     deep, context.expression_depth = context.expression_depth, min(context.expression_depth, MOST_INLINED)
     context.open.append(frame)
@@ -210,7 +211,7 @@ def read_function(context: Context, frame: Frame) -> tuple[Value, Meter]:
     calls = ONE
     if frame.recursive:
         body, calls = all_calls(context, frame, body, start)
-    grow_around(frame, calls, start)
+    _grow_around(frame, calls, start)
     if any(symbol.startswith(SYMBOL) for symbol in start):
         body = body.substituted(start)
     if frame.yields.terms:
@@ -270,3 +271,35 @@ def _is_released(call: str, node: Function) -> bool:
     return method == "acquire" and any(
         isinstance(part, ast.Call) and called_name(part) == f"{lock}.release" for part in nodes_of(node)
     )
+
+
+def _bind_around(frame: Frame) -> None:
+    """Bind in a nested function's frame the containers around that it fills, without their bytes."""
+    if frame.parent is None or frame.node is None:
+        return
+    for name in filled_around(frame.node):
+        value = frame.parent.lookup(name) if name not in frame.names else None
+        if value is not None and value.kind in _FILLED and value.size is not None:
+            frame.around[name] = frame.names[name] = replace(value, constant=MISSING, payload=None, bytes=ZERO)
+
+
+def _grow_around(frame: Frame, calls: Quantity, start: Mapping[str, Quantity]) -> None:
+    """Add what all calls of a nested function put into the containers of the functions around it."""
+    for name, (items, bytes_) in frame.put.items():
+        home = frame.parent
+        while home is not None and name not in home.names:
+            home = home.parent
+        outer = home.names[name] if home is not None else None
+        if home is None or outer is None or outer.size is None:
+            continue
+        home.bind(
+            name,
+            replace(
+                outer,
+                constant=MISSING,
+                payload=None,
+                size=outer.size + (items * calls).substituted(start),
+                bytes=outer.bytes + (bytes_ * calls).substituted(start),
+                item=outer.item if outer.item is not None and outer.item.kind != "unknown" else frame.names[name].item,
+            ),
+        )

@@ -8,12 +8,13 @@ import math
 from .. import library
 from ..domain.context import Context
 from ..domain.dispatch import call_value, peek
-from ..domain.frames import LoopVariable
 from ..domain.meter import Meter
-from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.quantities import ONE, ZERO, Quantity, constant, is_whole
 from ..domain.records import replace
-from ..domain.values import UNKNOWN, Value
+from ..domain.values import UNKNOWN, Value, literal
 from ..library.unit_costs import each, primitive, seconds
+
+_MOST_TRIED = 40.0  # items of a generator
 
 
 def without_end(item: Value, body: Meter) -> Value:
@@ -85,27 +86,27 @@ def early_stop(context: Context, name: str, node: ast.Call, args: list[Value]) -
 
 def _stopping_share(context: Context, name: str, node: ast.Call) -> Quantity:
     """The share of items that ``any`` or ``all`` of a generator over known numbers looks at."""
-    argument = node.args[0]
-    if isinstance(argument, ast.GeneratorExp) and len(argument.generators) == 1 and not argument.generators[0].ifs:
-        source = peek(context, argument.generators[0].iter)
-        target = argument.generators[0].target
-        bounds = source.payload if source.kind == "range" else None
-        if isinstance(target, ast.Name) and isinstance(bounds, tuple) and bounds[2] > 0:
-            names = dict(context.frame.names)
-            try:
-                variable = LoopVariable(target.id, *bounds)
-                for k in range(int(min(bounds[2], 40))):
-                    context.frame.names[target.id] = variable.at(k)
-                    truth = peek(context, argument.elt).truth
-                    if truth is None:
-                        break
-                    if truth is (name == "any"):
-                        return constant((k + 1) / bounds[2])
-                else:
-                    return constant(0.0, 1.0, 1.0)
-            finally:
-                context.frame.names = names
-    return constant(0.0, 1.0, 0.5)
+    match node.args[0]:
+        case ast.GeneratorExp(
+            generators=[ast.comprehension(target=ast.Name(id=target), iter=source, ifs=[])], elt=test
+        ):
+            items = peek(context, source)
+        case _:
+            return constant(0.0, 1.0, 0.5)
+    if items.kind != "range" or not isinstance(items.payload, tuple) or not all(map(is_whole, items.payload[:2])):
+        return constant(0.0, 1.0, 0.5)
+    start, step, count = items.payload
+    names = context.frame.names
+    context.frame.names = dict(names)
+    try:
+        for k in range(int(min(count, _MOST_TRIED))):
+            context.frame.names[target] = literal(int(start + step * k))
+            truth = peek(context, test).truth
+            if truth is not (name != "any"):
+                return constant(0.0, 1.0, 0.5) if truth is None else constant((k + 1) / count)
+    finally:
+        context.frame.names = names
+    return constant(0.0, 1.0, 1.0)
 
 
 def _is_filtered(node: ast.Call) -> bool:

@@ -10,10 +10,8 @@ from rlm_core.types import Growth, WaitKind
 from .. import library
 from ..domain.context import Context
 from ..domain.dispatch import call_value
-from ..domain.meter import Meter
 from ..domain.quantities import ZERO, Quantity, constant, larger
 from ..domain.values import UNKNOWN, Value
-from .concurrency import in_rounds, in_the_background
 
 
 @dataclass(slots=True)
@@ -52,19 +50,6 @@ class RuleCall:
         self.context.meter.add(body, times)
         return result
 
-    def in_pool(self, function: Value, times: Quantity, args: Sequence[Value], workers: Quantity | None) -> Value:
-        """The result of calling ``function``, ``times`` times, ``workers`` at a time."""
-        with self.context.region(Meter(parallel=True)) as body:
-            result = self.apply(function, times, args)
-        body.waits = in_rounds(body.waits, times, workers)
-        self.context.meter.add(body)
-        return result
-
-    def start(self, function: Value, args: Sequence[Value]) -> None:
-        """Start a call of ``function`` in the background."""
-        with in_the_background(self.context):
-            call_value(self.context, function, list(args), {})
-
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         """The call waits."""
         self.context.meter.wait(kind, self.context.frame.line, self.name, seconds)
@@ -102,6 +87,8 @@ def apply_rule(
             raise
         context.meter.miss(f"{name}()")
         return UNKNOWN
+    if result.kind == "array" and result.payload is None:
+        context.meter.spend(library.new_pages(result.bytes, "numpy.page"))
     if call.held.terms:
         context.meter.hold(context.frame.held + call.held + result.bytes)
     return result

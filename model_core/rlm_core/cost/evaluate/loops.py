@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Mapping
 
 from rlm_core.types import CauseKind
 
-from .. import library
-from ..bounds.counters import NEVER
-from ..bounds.exits import ends_inside, exit_of_for, until_early_exit, until_exit
-from ..bounds.geometric import Doubled, factor_of
+from ..bounds.exits import ends_inside, until_early_exit
 from ..bounds.loop_transitions import (
     between,
     kept_size,
@@ -25,16 +21,16 @@ from ..bounds.loop_transitions import (
 )
 from ..domain import object_sizes
 from ..domain.context import Context
-from ..domain.dispatch import evaluate, execute, peek
+from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
-from ..domain.frames import Loop, restore_points
+from ..domain.frames import Loop
 from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, part_of
 from ..domain.records import replace
-from ..domain.syntax import LoopNode, leaving
-from ..domain.values import Entries, Value, literal, number_of
-from ..library.unit_costs import primitive, seconds
+from ..domain.syntax import LoopNode
+from ..domain.values import UNKNOWN, Entries, Value, literal
+from ..library.unit_costs import primitive
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
@@ -45,6 +41,7 @@ _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
 _USUAL_TERMS, _STEPS_PER_TERM = 4, 2
 FEWEST_REPORTED = 100
+_MANY_PRODUCTS = 200.0  # of numbers of usual size are a number of many digits
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
 Change = tuple[Quantity | None, Quantity | None, Quantity]
@@ -64,17 +61,9 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     endless = source.endless is not None
     source.endless = None
     names = dict(context.frame.names)
-    loop.variable = bind_items(context, node.target, iterable)
+    bind_items(context, node.target, iterable)
     context.frame.restore(names, context.frame.held)
-    exit_ = exit_of_for(context, node, loop.variable)
-    trips = whole
-    if not endless:
-        trips = whole
-    if endless and exit_ is not None and exit_[1] != NEVER:
-        trips = library.ENDLESS
-    elif endless and ends_inside(context.block(node)):
-        trips = context.trips_of(node)
-    trips = until_exit(context, node, loop, trips, exit_)
+    trips = context.trips_of(node) if endless and ends_inside(context.block(node)) else whole
     count = read_loop(context, node, loop, trips, lambda: bind_items(context, node.target, iterable), endless=endless)
     # A loop that is left early leaves the rest of a lazy iterable alone.
     share = ONE
@@ -117,7 +106,6 @@ def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Val
     outer = context.meter
     names_of_items = [replace(item, bytes=ZERO) for item in items]
     loop = Loop()
-    entered = context.frame.points()
     context.frame.loops.append(loop)
     with context.region() as total:
         for item in names_of_items:
@@ -130,13 +118,10 @@ def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Val
                 execute(context, node.body)
             going = body.reach
             left = _left_by(context, node, going)
-            if left != going:
-                restore_points(entered)
             body.reach = ALWAYS
             total.add(body)
             total.reach = (before[0] * left[0], before[1] * left[1], before[2] * left[2]) if left != ALWAYS else before
     context.frame.loops.pop()
-    restore_points(entered)
     if context.frame.loops and loop.exits and context.block(node).returns:
         context.frame.loops[-1].exits = True
     goes_on = total.reach
@@ -253,7 +238,6 @@ def read_loop(
                 number=moved_by(old.number, number, count),
                 bytes=total if total.terms else ZERO,
             )
-            new = _multiplied(context, node, name, new, count, after)
         elif name in multiplied:
             last = multiplied[name][1]
             held_by = object_sizes.container(value.kind, last)
@@ -264,8 +248,15 @@ def read_loop(
                 if name in assigned and old is not None
                 else value
             )
-            new = _multiplied(context, node, name, new, count, after)
         frame.bind(name, new)
+        update = context.block(node).updates.get(name)
+        if (
+            new.kind == "int"
+            and update is not None
+            and update[0] == "*"
+            and count.evaluate(lambda name: 10.0)[1] > _MANY_PRODUCTS
+        ):
+            context.miss("*", UNKNOWN, times=count)  # its digits cost more with each trip
     low = min(count.evaluate(lambda name: 0.0)[0], 1.0)
     for index in range(results, len(frame.results)):
         weight, value = frame.results[index]
@@ -281,21 +272,17 @@ def read_loop(
     if count.evaluate(lambda name: 10.0)[1] >= FEWEST_REPORTED:
         header = node.iter if not isinstance(node, ast.While) else node.test
         context.meter.cause(CauseKind.LOOP, node.lineno - 1 if not frame.depth else frame.line, header, total, count)
-    leaves_exactly = loop.exit is not None and loop.exit_share > 0
     block = context.block(node)
     if endless and not loop.exits and not context.is_caught:
         context.meter.run_on(node.lineno - 1 if not frame.depth else frame.line)
         context.stop()
-    elif leaves_exactly:
-        if loop.exit is not None and leaving(loop.exit.body) == "return":
-            context.stop()
     elif loop.exits and block.returns:
         reach = context.meter.reach
         if exit_range[2] <= 0 and not block.breaks and low >= 1:
             context.stop()
         else:
             context.meter.reach = (0.0, reach[1] * (0.75 if block.breaks else 0.5), reach[2])
-    if node.orelse and not leaves_exactly:
+    if node.orelse:
         if loop.exits and block.breaks:
             read_branches(context, [((0.0, 0.5, 1.0), node.orelse), ((0.0, 0.5, 1.0), [])])
         else:
@@ -339,17 +326,11 @@ def _read_iteration(
 ) -> tuple[Meter, Range]:
     """The cost of one iteration, and the share of iterations that the next one follows."""
     frame = context.frame
-    entered = frame.points()
     frame.loops.append(loop)
     context.loop_depth += 1
-    variable = loop.variable
-    if variable is not None:
-        variable.restart()
     with context.region() as meter:
         if bind is not None:
             bind()
-        elif variable is not None:
-            variable.value = frame.names[variable.name]
         if isinstance(node, ast.While):
             evaluate(context, node.test)
             context.meter.spend(primitive("branch"))
@@ -358,7 +339,6 @@ def _read_iteration(
         meter.reach = ALWAYS
     context.loop_depth -= 1
     frame.loops.pop()
-    restore_points(entered)
     return meter, _left_by(context, node, going)
 
 
@@ -392,34 +372,3 @@ def _changes(
             if step.constant is not None:
                 changes[name] = (None, step, ZERO)
     return changes
-
-
-def _multiplied(
-    context: Context, node: ast.stmt, name: str, value: Value, count: Quantity, inside: Mapping[str, Value]
-) -> Value:
-    """A number that each iteration multiplies may become large: pay for its digits.
-
-    ``inside`` are the names as they are in the loop.
-    """
-    if value.kind not in ("int",):
-        return value
-    factor = factor_of(node, name)
-    if factor is None:
-        return value
-    amount: Quantity | None = constant(2.0)
-    if not isinstance(factor, Doubled):
-        names, held = context.frame.names, context.frame.held
-        context.frame.restore(dict(inside), held)
-        amount = number_of(peek(context, factor))
-        context.frame.restore(names, held)
-    bits_each = 1.0
-    if isinstance(factor, Doubled):
-        bits_each = factor.bits
-    elif amount is not None and amount.constant is not None:
-        bits_each = math.log2(max(amount.constant[1], 2.0))
-    digits = count.times(bits_each / 30)
-    likely = digits.evaluate(lambda size: 10.0)[1]
-    if likely < 4:
-        return value
-    context.meter.spend(seconds("bigint.small", digits.times(0.5)) * count)
-    return replace(value, constant=MISSING, number=None, size=digits, bytes=digits.times(4.0))

@@ -14,7 +14,7 @@ from ..domain.context import Context, table_of
 from ..domain.folding import MISSING, MOST_BITS, MOST_TEXT, operation, repeated
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential, mixed, product
 from ..domain.records import replace
-from ..domain.values import DIGIT_BITS, NUMBERS, REPEATED, SEQUENCES, UNKNOWN, Value, literal, number_of
+from ..domain.values import DIGIT_BITS, NUMBERS, SEQUENCES, UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
 from .objects import special
@@ -184,8 +184,7 @@ def _repeat(context: Context, text: Value, count: Value) -> Value:
         held = held + (
             text.bytes - object_sizes.container(text.kind, context.length(text)) if text.bytes.terms else ZERO
         )
-    is_text = text.kind in ("str", "bytes", "bytearray")
-    result = Value(text.kind, size=size, item=text.item, bytes=held, payload=REPEATED if is_text else None)
+    result = Value(text.kind, size=size, item=text.item, bytes=held)
     note_allocation(context, result)
     return result
 

@@ -10,17 +10,16 @@ from ..bounds.argument_transitions import SYMBOL
 from ..bounds.recursion import recurrence
 from ..bounds.recursion_paths import most_calls
 from ..bounds.recursion_results import results_per_result
-from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, filled_list, is_cached
+from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, is_cached
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
-from ..domain.quantities import ZERO, Quantity, mixed, of_size
+from ..domain.quantities import Quantity, of_size
 from ..domain.records import replace
 from ..domain.values import number_of
 
-_EVEN_BASE = 0.5  # of the calls of a recursion that calls itself several times
 _KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
 
 
@@ -33,14 +32,6 @@ def symbolic_arguments(context: Context, frame: Frame) -> dict[str, Quantity]:
     frame.recurses = True
     frame.base_share, frame.checks = base_share(frame.node), checks(frame.node)
     frame.cached = is_cached(frame.node)
-    filled = filled_list(frame.node)
-    path = frame.names.get(filled[0]) if filled is not None else None
-    levels = _levels(context, frame) if path is not None and path.kind == "list" else None
-    if filled is not None and path is not None and levels is not None:
-        # Each level has added an item, and most calls are at the last one.
-        frame.base_share = max(frame.base_share, _EVEN_BASE)
-        size = mixed([(0.5, ZERO), (0.5, levels)])
-        frame.names[filled[0]] = replace(path, constant=MISSING, payload=None, size=size)
     start: dict[str, Quantity] = {}
     given = {name: value.name for name, value in frame.names.items() if value.kind == "unknown" and value.name}
     for name in changing:
@@ -91,7 +82,6 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         checks=frame.checks,
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
         bounds=_bounds(context, frame),
-        levels=_levels(context, frame),
         multiplies=results_per_result(frame.node),
     )
     result = Meter(body.parallel)
@@ -111,19 +101,6 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
 
 def _name_of(frame: Frame) -> str:
     return frame.node.name if isinstance(frame.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else "lambda"
-
-
-def _levels(context: Context, frame: Frame) -> Quantity | None:
-    """How deep a recursion gets that appends to a list until it has a certain length."""
-    assert frame.node is not None
-    filled = filled_list(frame.node)
-    if filled is None:
-        return None
-    with context.inside(frame):
-        limit = peek(context, filled[1])
-    if limit.number is not None:
-        return limit.number
-    return of_size(limit.name) if limit.kind == "unknown" and limit.name else None
 
 
 def _bounds(context: Context, frame: Frame) -> dict[str, Quantity]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..domain import object_sizes
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.names import imported_names
-from ..domain.quantities import ZERO, constant
+from ..domain.quantities import ZERO
 from ..domain.records import replace
 from ..domain.syntax import leaving
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
@@ -65,9 +64,6 @@ def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr, hin
     is_copy = value.kind == "array" and isinstance(source, ast.Subscript)
     if is_stored(source) and value.bytes.terms and not is_copy:
         value = replace(value, bytes=ZERO)
-    if isinstance(source, ast.Name) and any(loop.counts(source.id) for loop in context.frame.loops):
-        # The number of a trip lives on in the list that it is put into.
-        value = replace(value, bytes=constant(object_sizes.scalar("int")))
     for index, target in enumerate(targets):
         # `d[i] = i`: the key is the value.
         is_held = index > 0 or (isinstance(target, ast.Subscript) and same_name(target.slice, source))
@@ -147,20 +143,15 @@ def read_if(context: Context, node: ast.If) -> None:
     """Read ``if``, with the share of runs that takes each branch."""
     context.meter.spend(primitive("branch"))
     condition = judge(context, node.test)
-    loop = context.frame.loops[-1] if context.frame.loops else None
-    if loop is not None and loop.exit is node:
-        leaves = loop.exit_share
-        condition = replace(condition, share=(leaves, leaves, leaves), rest=(1 - leaves, 1 - leaves, 1 - leaves))
-    else:
-        condition = _in_view_of_exits(context, node, condition)
-    read_branches(context, [(condition.share, node.body), (condition.rest, node.orelse)], condition)
+    condition = _in_view_of_exits(context, node, condition)
+    read_branches(context, [(condition.share, node.body), (condition.rest, node.orelse)])
 
 
 def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> Condition:
     """A guess for a branch that leaves: guards are rare, errors rarer; in a recursion by the number of calls."""
     first, other = leaving(node.body), leaving(node.orelse)
     share = condition.share
-    if first == other or share[0] == 1 or share[2] == 0 or (condition.variable is None and share[0] == share[2]):
+    if first == other or share[0] == 1 or share[0] == share[2]:
         return condition
     leaves = first or other
     guess = _EXIT_GUESS
@@ -171,11 +162,6 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
         guess = 1 - (1 - context.frame.base_share) ** (1 / context.frame.checks)
     elif first:
         guess = min(share[1], _EXIT_GUESS)
-    if condition.variable is not None:
-        if leaves == "continue":
-            return condition
-        # In one trip at most: the share of all trips says little of those before it.
-        share = (0.0, guess, 1.0)
     share = (share[0], guess, share[2]) if first else (share[0], 1 - guess, share[2])
     return replace(condition, share=share, rest=rest_of(share))
 

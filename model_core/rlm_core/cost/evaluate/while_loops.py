@@ -9,10 +9,9 @@ from functools import lru_cache
 
 from rlm_core.types import CauseKind
 
-from .. import library
 from ..bounds.amortised import paid_by_outer_loop
 from ..bounds.counters import NEVER
-from ..bounds.exits import counter_of, ends_inside, exit_of_while, until_exit
+from ..bounds.exits import ends_inside
 from ..bounds.iterations import (
     estimated_iterations,
     exact_iterations,
@@ -22,9 +21,9 @@ from ..bounds.iterations import (
 )
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute, peek
-from ..domain.frames import Frame, Loop, LoopVariable, restore_points
+from ..domain.frames import Frame, Loop
 from ..domain.meter import ALWAYS, Meter
-from ..domain.quantities import ONE, Quantity, constant
+from ..domain.quantities import ONE, constant
 from ..domain.syntax import BlockSyntax, walk
 from ..library.unit_costs import primitive
 from .loops import FEWEST_REPORTED, read_loop
@@ -48,7 +47,7 @@ def read_while(context: Context, node: ast.While) -> None:
         return
     paid = paid_by_outer_loop(context, node)
     if paid is not None:
-        read_loop(context, node, loop, until_exit(context, node, loop, paid, None), None)
+        read_loop(context, node, loop, paid, None)
         return
     ends = exact_iterations(context, node)
     endless = ends == NEVER and not ends_inside(context.block(node))
@@ -68,24 +67,7 @@ def read_while(context: Context, node: ast.While) -> None:
         trips = trips.at_most(most_iterations(context, node))
     if trips is None:
         trips = ONE if endless else context.trips_of(node)
-    trips = until_exit(context, node, loop, trips, exit_of_while(context, node))
-    _set_variable(context, node, loop, trips)
     read_loop(context, node, loop, trips, None, endless=endless)
-
-
-def _set_variable(context: Context, node: ast.While, loop: Loop, trips: Quantity) -> None:
-    """Let conditions on the counter of a loop with a known number of trips be exact."""
-    count = trips.exact
-    if count is None:
-        return
-    for name, update in context.block(node).updates.items():
-        if update is not None and update[0] in "+-":
-            moving = counter_of(context, node, name)
-            if moving is not None and len(moving[0]) == 1:
-                [counter] = moving[0]
-                step = counter.amount if counter.sign == "+" else -counter.amount
-                loop.variable = LoopVariable(name, counter.start, step, count)
-                return
 
 
 def _read_maybe_endless(context: Context, node: ast.While, loop: Loop) -> None:
@@ -99,20 +81,11 @@ def _read_maybe_endless(context: Context, node: ast.While, loop: Loop) -> None:
 def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
     """``while True``: ends only by an exit inside."""
     block = context.block(node)
-    exit_ = exit_of_while(context, node)
-    if exit_ is not None and exit_[1] != NEVER:
-        trips = until_exit(context, node, loop, library.ENDLESS, exit_)
-        _set_variable(context, node, loop, trips)
-        read_loop(context, node, loop, trips, None)
-        return
-    loop.may_leave = True
-    exact = iterations_until_break(context, node) if exit_ is None else None
-    if exact is not None:
-        read_loop(context, node, loop, exact, None)
+    estimated = iterations_until_break(context, node)
+    if estimated is not None:
+        read_loop(context, node, loop, estimated, None)
         return
     leaves = block.breaks or block.returns or block.raises or block.leaves_program or _calls_next(node)
-    if exit_ is not None:
-        leaves, loop.exit = False, exit_[0]
     has_yield = block.yields
     # What leaves by an exception is caught outside the loop.
     caught = context.frame.handlers > 0 and any(isinstance(inner, (ast.Call, ast.Subscript)) for inner in walk(node))
@@ -137,7 +110,6 @@ def _read_each_iteration(context: Context, node: ast.While, loop: Loop) -> bool:
         return False
     names, held, results = dict(frame.names), frame.held, len(frame.results)
     allowed, context.footprint.spare = context.left // _KEPT_SHARE, -1
-    entered = frame.points()
     frame.loops.append(loop)
     ends = False
     try:
@@ -164,7 +136,6 @@ def _read_each_iteration(context: Context, node: ast.While, loop: Loop) -> bool:
                     break
     finally:
         frame.loops.pop()
-        restore_points(entered)
         if not ends:
             frame.restore(names, held)
             del frame.results[results:]

@@ -7,20 +7,20 @@ The tables in the folder ``tables`` have an entry for each function by its canon
 
 from __future__ import annotations
 
+import builtins
+
 from ..domain.quantities import ONE
 from ..domain.values import Call, Value
 from . import result_kinds
-from .array_values import new_pages, refaulted, temporary
-from .conventional_names import CONVENTIONAL
+from .array_values import new_pages, refaulted
 from .entries import Entries
 from .result_kinds import function_result, method_result
-from .rules import COUNTING, ENDLESS, SHORT, Rule, collection_cost, is_endless, passed
+from .rules import ENDLESS, SHORT, Rule, collection_cost, is_endless, passed
 from .statements import read_tables
 from .unit_costs import primitive
 
 __all__ = [
     "CONVENTIONAL",
-    "COUNTING",
     "ENDLESS",
     "ENTRIES",
     "SHORT",
@@ -37,9 +37,23 @@ __all__ = [
     "passed",
     "refaulted",
     "rule_for",
-    "temporary",
 ]
 
+_MODULES = """
+    abc argparse array ast asyncio base64 bisect bz2 collections concurrent contextlib copy csv ctypes dataclasses
+    datetime decimal difflib email enum fractions functools gc getpass glob gzip hashlib heapq hmac html http httpx
+    inspect io ipaddress itertools json logging lzma math multiprocessing numpy operator os pandas pathlib pickle
+    pprint queue random re requests secrets select shlex shutil signal smtplib socket sqlite3 ssl statistics string
+    struct subprocess sys tempfile textwrap threading time timeit torch typing unicodedata unittest urllib urllib3
+    uuid warnings weakref xml zipfile zlib aiohttp boto3 redis psycopg2 paramiko trio anyio
+"""
+CONVENTIONAL: dict[str, str] = {
+    **{name: name for name in _MODULES.split()}, "np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot",
+    "mpl": "matplotlib", "sns": "seaborn", "tf": "tensorflow", "nn": "torch.nn", "F": "torch.nn.functional",
+    "sp": "scipy", "nx": "networkx", "dt": "datetime", "tk": "tkinter", "mp": "multiprocessing", "th": "threading",
+    "ET": "xml.etree.ElementTree", "osp": "os.path", "la": "numpy.linalg",
+}  # fmt: skip
+"""What a name usually is that no import explains: local name -> dotted module."""
 ENTRIES = Entries(read_tables()["entry"])
 _OWN_KINDS = frozenset({"str", "list", "dict", "set", "bytes", "int", "float"})
 _OF_CLASSES = frozenset(
@@ -66,7 +80,12 @@ def _of_class(method: str) -> Rule:
 
 def rule_for(name: str) -> Rule | None:
     """Return the rule of the function or class with this canonical dotted name."""
-    return ENTRIES.function(name)
+    rule = ENTRIES.function(name)
+    if rule is None and name.startswith("builtins."):
+        named = getattr(builtins, name.removeprefix("builtins."), None)
+        if isinstance(named, type) and issubclass(named, BaseException):
+            return ENTRIES.function("builtins.Exception")
+    return rule
 
 
 def is_type(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rules for numpy that make arrays: filled, from sequences, ranges, grids, and random numbers."""
+"""Rules for numpy that make arrays: filled, from sequences, ranges, and random numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from .array_values import (
     ARRAY,
     UNTOUCHED,
     Shape,
-    access_far,
     array,
     as_array,
     boxed,
@@ -20,7 +19,7 @@ from .array_values import (
     filled,
     is_missing,
     lost,
-    moved_bytes,
+    new_pages,
     number,
     parts,
     shape_of,
@@ -41,8 +40,8 @@ def _cleared(call: Call, shape: Shape | None, dtype: str) -> Value:
         call.spend(seconds("numpy.zeros"))
         return replace(ARRAY, dtype=dtype)
     result = array(shape, dtype)
-    fixed = result.bytes.constant
-    if fixed is not None and fixed[1] > 2**25:
+    if new_pages(result.bytes).terms:
+        # The system clears its pages when they are first written.
         call.spend(primitive("numpy.zeros.large"))
         return replace(result, payload=UNTOUCHED)
     call.spend(seconds("numpy.zeros", bytes_of(result).times(1 / 8)))
@@ -55,12 +54,7 @@ def empty(call: Call) -> Value:
     call.spend(primitive("numpy.empty"))
     if shape is None:
         return replace(ARRAY, dtype=dtype)
-    result = array(shape, dtype)
-    fixed = result.bytes.constant
-    if fixed is not None and fixed[1] > 2**25:
-        call.spend(primitive("numpy.zeros.large"))
-        return replace(result, payload=UNTOUCHED)
-    return result
+    return replace(array(shape, dtype), payload=UNTOUCHED)
 
 
 def ones(call: Call) -> Value:
@@ -133,11 +127,7 @@ def eye(call: Call) -> Value:
         return replace(ARRAY)
     call.spend(seconds("numpy.iterate", rows.times(0.1)))
     dtype = dtype_name(call.keywords.get("dtype", UNKNOWN))
-    result = _cleared(call, (rows, columns), dtype)
-    # A diagonal entry touches a separate page.
-    if (fixed := result.bytes.constant) is not None and fixed[1] > 2**25:
-        call.spend(moved_bytes(fresh=[result.bytes]))
-    return result
+    return _cleared(call, (rows, columns), dtype)
 
 
 def array_rule(call: Call) -> Value:
@@ -164,7 +154,6 @@ def _from_sequence(call: Call, source: Value, value: Value, dtype: str) -> Value
         call.spend(seconds("numpy.array", shape[0] if shape else ONE))
     else:
         call.spend(seconds("numpy.array", size))
-    call.spend(moved_bytes(fresh=[result.bytes]))
     return result
 
 
@@ -176,46 +165,12 @@ def asarray(call: Call) -> Value:
     return array_rule(call)
 
 
-def fromiter(call: Call) -> Value:
-    count = call.consume(argument(call, 0, "iter", "iterable"))
-    dtype = dtype_name(argument(call, 1, "dtype"))
-    call.spend(seconds("numpy.array", count))
-    return array((count,), dtype)
-
-
 def frombuffer(call: Call) -> Value:
     buffer = argument(call, 0, "buffer")
     dtype = dtype_name(argument(call, 1, "dtype"))
     call.spend(primitive("numpy.view"))
     result = array((), dtype, view=True)
     return array((call.length(buffer).times(1 / result.itemsize),), dtype, view=True)
-
-
-def fromfunction(call: Call) -> Value:
-    shape = shape_of(argument(call, 1, "shape"))
-    if shape is None:
-        return lost(call, "numpy.ones")
-    grid = array(shape)
-    for _ in shape:
-        call.spend(seconds("numpy.arange", grid.size))
-        call.allocate(grid.bytes)
-    return call.apply(argument(call, 0, "function"), ONE, [replace(grid, bytes=ZERO)] * len(shape))
-
-
-def meshgrid(call: Call) -> Value:
-    axes = [as_array(call, value) for value in call.args]
-    known = [axis for axis in axes if axis is not None]
-    if len(known) != len(axes) or not known:
-        return lost(call, "numpy.meshgrid")
-    lengths = [axis.size or ONE for axis in known]
-    if len(lengths) > 1:
-        lengths[0], lengths[1] = lengths[1], lengths[0]
-    call.spend(primitive("numpy.meshgrid"))
-    grids = tuple(filled(call, "numpy.ones", tuple(lengths), axis.dtype) for axis in known)
-    held = ZERO
-    for grid in grids:
-        held = held + grid.bytes
-    return Value("list", size=constant(len(grids)), item=grids[0], bytes=held, payload=grids)
 
 
 def random(name: str, dtype: str = "float64", position: int | None = None) -> Rule:
@@ -253,19 +208,6 @@ def _drawn(call: Call, name: str, shape: Shape | None, dtype: str) -> Value:
         return replace(ARRAY, dtype=dtype)
     result = array(shape, dtype)
     call.spend(seconds(name, result.size))
-    call.spend(moved_bytes(fresh=[result.bytes]))
-    return result
-
-
-def permutation(call: Call) -> Value:
-    given = argument(call, 0, "x")
-    value = as_array(call, given) if given.kind not in ("int", "unknown") else None
-    count = number(given) if value is None else value.size
-    if count is None:
-        return lost(call, "numpy.permutation")
-    call.spend(seconds("numpy.permutation", count))
-    result = array((count,), "int64") if value is None else array(value.shape or (), value.dtype)
-    access_far(call, result)
     return result
 
 
@@ -279,7 +221,6 @@ def shuffle(call: Call) -> Value:
         call.spend(seconds("numpy.iterate", value.shape[0].times(5)))
     else:
         call.spend(seconds("numpy.permutation", value.shape[0]))
-        access_far(call, value)
     return NONE
 
 

@@ -1,4 +1,4 @@
-"""Rules for numpy that work element by element: operators, universal functions, conditions, copies and Python calls."""
+"""Rules for numpy that work element by element: operators, universal functions, conditions and copies."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ from .array_values import (
     SHARE,
     array,
     as_array,
-    boxed,
-    bytes_of,
-    count_of,
     dtype_name,
     elementwise,
-    integer,
     lost,
-    moved_bytes,
     promoted,
     receiver,
-    without_axes,
 )
 from .rules import Rule, argument
 from .unit_costs import primitive, seconds
@@ -46,8 +40,8 @@ def _into(call: Call, result: Value) -> Value:
     return replace(result, bytes=ZERO) if out.kind == "array" else result
 
 
-def binary(name: str, dtype: str | None = None, *, by_bytes: bool = True, reuse: int = 0) -> Rule:
-    """An operation of two operands; it may overwrite the first ``reuse`` of them if they have no name."""
+def binary(name: str, dtype: str | None = None, *, by_bytes: bool = True) -> Rule:
+    """An operation of two operands."""
 
     def rule(call: Call) -> Value:
         operands = (
@@ -80,7 +74,7 @@ def binary(name: str, dtype: str | None = None, *, by_bytes: bool = True, reuse:
             chosen = _power_name(second, common)
         pair = [left, right]
         narrow = by_bytes and chosen == name
-        return _into(call, elementwise(call, chosen, pair, target, by_bytes=narrow, reusable=pair[:reuse]))
+        return _into(call, elementwise(call, chosen, pair, target, by_bytes=narrow))
 
     return rule
 
@@ -114,7 +108,6 @@ def nonzero(call: Call) -> Value:
     size = value.size or ONE
     found = size * SHARE
     call.spend(seconds("numpy.nonzero", size.times(1.0 if axes == 1 else 2.0)))
-    call.spend(moved_bytes(bytes_of(value), [found.times(8.0 * axes)]))
     index = array((found,), "int64")
     held = index.bytes.times(float(axes))
     return Value("tuple", size=constant(axes), item=index, bytes=held, payload=(index,) * axes)
@@ -134,36 +127,3 @@ def astype(call: Call) -> Value:
     dtype = dtype_name(argument(call, position, "dtype"), value.dtype)
     name = "numpy.copy" if dtype[0] == value.dtype[0] else "numpy.cast"
     return elementwise(call, name, [value], dtype)
-
-
-def vectorize(call: Call) -> Value:
-    call.spend(primitive("numpy.vectorize"))
-    return Value("object", name="numpy.vectorize", payload=argument(call, 0, "pyfunc"))
-
-
-def apply_along_axis(call: Call) -> Value:
-    value = as_array(call, argument(call, 2, "arr"))
-    axis = argument(call, 1, "axis")
-    if value is None or not value.shape:
-        return lost(call, "numpy.iterate")
-    rest = without_axes(call, value.shape, axis)
-    position = (integer(axis) or 0) % len(value.shape)
-    line = array((value.shape[position],), value.dtype, view=True)
-    times = count_of(rest)
-    result = call.apply(argument(call, 0, "func1d"), times, [line])
-    call.spend(times.times(primitive("numpy.apply_along_axis")))
-    return array((*rest, *(result.shape or ())), result.dtype if result.kind == "array" else "float64")
-
-
-def called_vectorized(call: Call) -> Value:
-    """A call of what ``np.vectorize`` made: a Python call per element."""
-    value = as_array(call, argument(call, 0))
-    function = call.receiver.payload if call.receiver is not None else None
-    if value is None or not isinstance(function, Value):
-        return lost(call, "numpy.vectorize")
-    size = value.size or ONE
-    result = call.apply(function, size, [boxed(value.dtype)])
-    call.spend(size.times(primitive("numpy.vectorize.call")))
-    call.allocate(size.times(2 * 8.0 + 32.0))
-    dtype = {"int": "int64", "bool": "bool"}.get(result.kind, "float64")
-    return array(value.shape or (), dtype)

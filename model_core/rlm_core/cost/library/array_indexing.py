@@ -10,7 +10,6 @@ from .array_values import (
     ARRAY,
     SHARE,
     Shape,
-    access_far,
     array,
     as_array,
     boxed,
@@ -19,7 +18,6 @@ from .array_values import (
     count_of,
     integer,
     lost,
-    moved_bytes,
     number,
     parts,
     receiver,
@@ -108,7 +106,6 @@ def _gathered(call: Call, base: Value, members: tuple[Value, ...]) -> Value:
             call.spend(seconds("numpy.mask", size))
             if rest:
                 call.spend(seconds("numpy.copy", result.size))
-            call.spend(moved_bytes(bytes_of(base), [result.bytes]))
             return result
         if member.kind == "list":
             call.spend(seconds("numpy.array", value.size))
@@ -121,21 +118,7 @@ def _gathered(call: Call, base: Value, members: tuple[Value, ...]) -> Value:
     call.spend(seconds("numpy.take", rows))
     if rest or kept_axes:
         call.spend(seconds("numpy.copy", result.size))
-    access_far(call, base, rows)
-    call.spend(moved_bytes(fresh=[result.bytes]))
     return result
-
-
-def take(call: Call) -> Value:
-    value, position = receiver(call)
-    index = argument(call, position, "indices")
-    if value is None or value.shape is None:
-        return lost(call, "numpy.take")
-    chosen = as_array(call, index)
-    if chosen is None or not chosen.shape:
-        call.spend(primitive("numpy.take"))
-        return boxed(value.dtype)
-    return _gathered(call, value, (replace(chosen, dtype="int64"),))
 
 
 def store(call: Call) -> Value:
@@ -159,9 +142,6 @@ def store(call: Call) -> Value:
         size = count_of(rest)
         name = "numpy.copy" if given is not None and given.shape else "numpy.ones"
         call.spend(size.times(each(name) * base.itemsize / 8))
-        written = size.times(base.itemsize)
-        # Pages of a large array may not have been touched before.
-        call.spend(moved_bytes(written))
     return NONE
 
 
@@ -201,3 +181,15 @@ _ATTRIBUTES: dict[str, Attribute] = {
 def attribute(name: str) -> Attribute:
     """An attribute of an array."""
     return _ATTRIBUTES[name]
+
+
+def take(call: Call) -> Value:
+    value, position = receiver(call)
+    index = argument(call, position, "indices")
+    if value is None or value.shape is None:
+        return lost(call, "numpy.take")
+    chosen = as_array(call, index)
+    if chosen is None or not chosen.shape:
+        call.spend(primitive("numpy.take"))
+        return boxed(value.dtype)
+    return _gathered(call, value, (replace(chosen, dtype="int64"),))

@@ -11,10 +11,8 @@ from .array_values import (
     bytes_of,
     count_of,
     elementwise,
-    is_large,
     is_missing,
     lost,
-    moved_bytes,
     number,
     receiver,
     without_axes,
@@ -43,7 +41,6 @@ def reduction(
         else:
             call.spend(seconds(name, size.times(value.itemsize / 8) if by_bytes else size))
         extra = size.times(8.0 * temporaries) if temporaries else ZERO
-        call.spend(moved_bytes(bytes_of(value).times(1 + temporaries), [extra]))
         if temporaries:
             call.allocate(extra)
         axis = argument(call, position + axis_position, "axis")
@@ -63,25 +60,6 @@ def reduction(
     return rule
 
 
-def accumulate(call: Call) -> Value:
-    value, position = receiver(call)
-    if value is None:
-        return lost(call, "numpy.cumsum")
-    axis = argument(call, position, "axis")
-    dtype = "int64" if value.dtype[0] in "bi" else value.dtype
-    result = elementwise(call, "numpy.cumsum", [value], dtype)
-    if is_missing(axis) and value.size is not None and value.shape:
-        return array((value.size,), dtype)
-    return result
-
-
-def peak_to_peak(call: Call) -> Value:
-    """The greatest element minus the least one."""
-    extreme = reduction("numpy.max", by_bytes=True)
-    extreme(call)
-    return extreme(call)
-
-
 def norm(call: Call) -> Value:
     value = as_array(call, argument(call, 0, "x"))
     if value is None:
@@ -89,7 +67,6 @@ def norm(call: Call) -> Value:
     order = argument(call, 1, "ord")
     axis = argument(call, 2, "axis")
     call.spend(seconds("numpy.linalg.norm", value.size))
-    call.spend(moved_bytes(bytes_of(value)))
     if value.shape and len(value.shape) == 2 and (order.constant in (2, -2, "nuc")) and is_missing(axis):
         call.spend(seconds("numpy.linalg.svd", value.shape[0]))
     if is_missing(axis):
@@ -103,7 +80,7 @@ def sorted_rule(name: str, dtype: str | None = None, *, in_place: bool = False) 
         value, _ = receiver(call)
         if value is None:
             return lost(call, name)
-        size, last = value.size or ONE, (value.shape or (ONE,))[-1]
+        last = (value.shape or (ONE,))[-1]
         rows = count_of((value.shape or (ONE,))[:-1])
         one_row = seconds(name, last)
         start = constant(primitive(name))
@@ -111,9 +88,6 @@ def sorted_rule(name: str, dtype: str | None = None, *, in_place: bool = False) 
         if rows.exact != 1.0:
             call.spend(rows.times(each("numpy.row")))
         result = array(value.shape or (), dtype or value.dtype)
-        call.spend(moved_bytes(bytes_of(value), [] if in_place else [result.bytes]))
-        if name == "numpy.argsort" and last is size and is_large(value):
-            call.spend(size.times(primitive("numpy.far")))
         return NONE if in_place else result
 
     return rule
@@ -132,7 +106,6 @@ def unique(call: Call) -> Value:
     else:
         call.spend(seconds("numpy.unique.int" if integers else "numpy.unique", size))
     call.allocate(size.times(value.itemsize + 1))
-    call.spend(moved_bytes(bytes_of(value), [bytes_of(value)]))
     # Floats hardly repeat; integers mostly do.
     kept = mixed([(0.9, ONE), (0.1, size)]) if integers else mixed([(0.05, ONE), (0.95, size)])
     result = array((kept,), value.dtype)
@@ -140,6 +113,27 @@ def unique(call: Call) -> Value:
         return result
     others = (array((kept,), "int64"),) * len(counts)
     return Value("tuple", size=constant(1 + len(counts)), item=result, bytes=result.bytes, payload=(result, *others))
+
+
+def bincount(call: Call) -> Value:
+    value = as_array(call, argument(call, 0, "x"))
+    if value is None:
+        return lost(call, "numpy.bincount")
+    call.spend(seconds("numpy.bincount", value.size))
+    shortest = number(argument(call, 2, "minlength")) or constant(1, 100, 100)
+    return array((shortest,), "int64")
+
+
+def accumulate(call: Call) -> Value:
+    value, position = receiver(call)
+    if value is None:
+        return lost(call, "numpy.cumsum")
+    axis = argument(call, position, "axis")
+    dtype = "int64" if value.dtype[0] in "bi" else value.dtype
+    result = elementwise(call, "numpy.cumsum", [value], dtype)
+    if is_missing(axis) and value.size is not None and value.shape:
+        return array((value.size,), dtype)
+    return result
 
 
 def searchsorted(call: Call) -> Value:
@@ -163,13 +157,3 @@ def histogram(call: Call) -> Value:
     call.spend(seconds("numpy.histogram", value.size))
     counts, edges = array((bins,), "int64"), array((bins + ONE,))
     return Value("tuple", size=constant(2), bytes=counts.bytes + edges.bytes, payload=(counts, edges))
-
-
-def bincount(call: Call) -> Value:
-    value = as_array(call, argument(call, 0, "x"))
-    if value is None:
-        return lost(call, "numpy.bincount")
-    call.spend(seconds("numpy.bincount", value.size))
-    call.spend(moved_bytes(bytes_of(value)))
-    shortest = number(argument(call, 2, "minlength")) or constant(1, 100, 100)
-    return array((shortest,), "int64")

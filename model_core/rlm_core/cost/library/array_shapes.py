@@ -20,7 +20,6 @@ from .array_values import (
     filled,
     integer,
     lost,
-    moved_bytes,
     number,
     parts,
     promoted,
@@ -76,7 +75,6 @@ def joined(name: str) -> Rule:
             dtype = promoted(array((ONE,), dtype, view=True), member if member.shape else array((ONE,), member.dtype))
         result = array(shape, dtype)
         call.spend(seconds("numpy.concatenate", (result.size or ONE).times(result.itemsize / 8)))
-        call.spend(moved_bytes(bytes_of(result), [result.bytes]))
         return result
 
     return rule
@@ -111,7 +109,6 @@ def repeated(name: str) -> Rule:
             call.spend(size.times(each("numpy.copy")))
         else:
             call.spend(seconds(name, size))
-        call.spend(moved_bytes(bytes_of(result), [result.bytes]))
         return result
 
     return rule
@@ -210,35 +207,6 @@ def flatten(call: Call) -> Value:
     return array((result.size,), result.dtype) if result.kind == "array" and result.size is not None else result
 
 
-def difference(call: Call) -> Value:
-    value, _ = receiver(call)
-    if value is None or not value.shape:
-        return lost(call, "numpy.add")
-    call.spend(primitive("numpy.view") * 4)
-    result = elementwise(call, "numpy.add", [value], value.dtype, by_bytes=True)
-    last = value.shape[-1]
-    return array((*value.shape[:-1], last - ONE), value.dtype) if last.exact else result
-
-
-def roll(call: Call) -> Value:
-    call.spend(primitive("numpy.view") * 20)
-    return copied(call)
-
-
-def triangle(call: Call) -> Value:
-    value = as_array(call, argument(call, 0, "m"))
-    if value is None or not value.shape:
-        return lost(call, "numpy.where")
-    call.allocate(value.size or ONE)
-    return elementwise(call, "numpy.triangle", [value], value.dtype)
-
-
-def trace(call: Call) -> Value:
-    value, _ = receiver(call)
-    call.spend(primitive("numpy.sum"))
-    return boxed(value.dtype if value is not None else "float64")
-
-
 def tolist(call: Call) -> Value:
     value, _ = receiver(call)
     if value is None:
@@ -263,8 +231,22 @@ def tobytes(call: Call) -> Value:
         return lost(call, "numpy.copy")
     total = bytes_of(value)
     call.spend(seconds("numpy.copy", total.times(1 / 8)))
-    call.spend(moved_bytes(total, [total]))
     return Value("bytes", size=total, bytes=total + constant(33))
+
+
+def difference(call: Call) -> Value:
+    value, _ = receiver(call)
+    if value is None or not value.shape:
+        return lost(call, "numpy.add")
+    call.spend(primitive("numpy.view") * 4)
+    result = elementwise(call, "numpy.add", [value], value.dtype, by_bytes=True)
+    last = value.shape[-1]
+    return array((*value.shape[:-1], last - ONE), value.dtype) if last.exact else result
+
+
+def roll(call: Call) -> Value:
+    call.spend(primitive("numpy.view") * 20)
+    return copied(call)
 
 
 def fill(call: Call) -> Value:

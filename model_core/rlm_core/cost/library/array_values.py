@@ -1,8 +1,8 @@
-"""Abstract numpy arrays: from arguments to shapes, element types and bytes, and what moving that many bytes costs.
+"""Abstract numpy arrays: from arguments to shapes, element types and bytes, and what new memory costs.
 
-Sizes are quantities, so an array may have an axis whose length is a parameter of the function. Where memory is not in a
-cache, or is given back to the system after each use, reading it and touching it for the first time cost more; that
-applies only to sizes that the text fixes.
+Sizes are quantities, so an array may have an axis whose length is a parameter of the function. Where memory is given
+back to the system after each use, touching it for the first time costs more; that applies only to sizes that the text
+fixes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..domain.folding import MISSING
-from ..domain.quantities import ONE, ZERO, Quantity, constant, larger
+from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value, literal
 from .rules import argument
-from .unit_costs import each, primitive, seconds
+from .unit_costs import each, seconds
 
 Shape = tuple[Quantity, ...]
 
@@ -25,82 +25,31 @@ SHARE = constant(0.0, 1.0, 0.5)
 HEADER = 112.0
 """Bytes of an array object without its elements."""
 ITEMSIZES: dict[str, float] = {
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "float16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "float32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
-    "object": 8,
-}
+    "bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4, "uint32": 4, "float32": 4,
+    "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16, "object": 8,
+}  # fmt: skip
 _ALIASES = {
-    "int": "int64",
-    "float": "float64",
-    "complex": "complex128",
-    "bool_": "bool",
-    "int_": "int64",
-    "uint": "uint64",
-    "double": "float64",
-    "single": "float32",
-    "half": "float16",
-    "byte": "int8",
-    "ubyte": "uint8",
-    "short": "int16",
-    "intc": "int32",
-    "intp": "int64",
-    "longlong": "int64",
-    "i1": "int8",
-    "i2": "int16",
-    "i4": "int32",
-    "i8": "int64",
-    "u1": "uint8",
-    "u2": "uint16",
-    "u4": "uint32",
-    "u8": "uint64",
-    "f2": "float16",
-    "f4": "float32",
-    "f8": "float64",
-    "c8": "complex64",
-    "c16": "complex128",
-    "b": "int8",
-    "B": "uint8",
-    "h": "int16",
-    "i": "int32",
-    "l": "int64",
-    "q": "int64",
-    "e": "float16",
-    "f": "float32",
-    "d": "float64",
-    "?": "bool",
-    "O": "object",
-    "F": "complex64",
+    "int": "int64", "float": "float64", "complex": "complex128", "bool_": "bool", "int_": "int64", "uint": "uint64",
+    "double": "float64", "single": "float32", "half": "float16", "byte": "int8", "ubyte": "uint8", "short": "int16",
+    "intc": "int32", "intp": "int64", "longlong": "int64", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64",
+    "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64", "f2": "float16", "f4": "float32", "f8": "float64",
+    "c8": "complex64", "c16": "complex128", "b": "int8", "B": "uint8", "h": "int16", "i": "int32", "l": "int64",
+    "q": "int64", "e": "float16", "f": "float32", "d": "float64", "?": "bool", "O": "object", "F": "complex64",
     "D": "complex128",
-}
+}  # fmt: skip
 _SCALARS = {"int": "int64", "float": "float64", "bool": "bool", "complex": "complex128"}
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex", "o": "object"}
 _RANKS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4, "o": 5}
 # The allocator keeps freed blocks below this for the next array; larger ones go back to the system, and the pages of a
 # new one are cleared when they are first written (M_MMAP_THRESHOLD of glibc grows up to this).
 _KEPT_BYTES = 32 * 2**20
-# More than the share of the last cache that one process has.
-_CACHED_BYTES = 24 * 2**20
 _MOST_AXES = 32
-# Operators write into an operand without a name that has at least this many bytes (NPY_MIN_ELIDE_BYTES).
-_REUSED_BYTES = 256 * 2**10
+UNTOUCHED = "untouched"
+"""The payload of an array whose pages were never written."""
 # numpy asks for pages of 2 MiB from this size on.
 _HUGE_BYTES = 4 * 2**20
 # M_TRIM_THRESHOLD of glibc at start.
 _TRIMMED_BYTES = 256 * 2**10
-TEMPORARY, UNTOUCHED, UNTOUCHED_TEMPORARY = "temporary", "untouched", "untouched temporary"
-"""Payloads of an array that has no name, and of one whose pages were never written."""
 
 
 def dtype_name(value: Value, default: str = "float64") -> str:
@@ -279,44 +228,16 @@ def without_axes(call: Call, shape: Shape, axis: Value, keepdims: bool = False) 
     )
 
 
-def moved_bytes(read: Quantity = ZERO, fresh: Sequence[Quantity] = ()) -> Quantity:
-    """Seconds for reading memory that no cache holds, and for the pages of large new arrays; both in bytes."""
-    result = ZERO
-    if _likely(read) > _CACHED_BYTES:
-        result = read.times(each("numpy.stream"))
-    for new in fresh:
-        if _likely(new) > _KEPT_BYTES:
-            result = result + new.times(each("numpy.page"))
-    return result
-
-
 def _likely(value: Quantity) -> float:
     fixed = value.constant
     return fixed[1] if fixed is not None else 0.0
-
-
-def temporary(value: Value) -> Value:
-    """An array that nothing but the expression refers to."""
-    if value.kind != "array" or not value.bytes.terms:
-        return value
-    return replace(value, payload=UNTOUCHED_TEMPORARY if value.payload == UNTOUCHED else TEMPORARY)
-
-
-def reused(result: Value, operand: Value) -> bool:
-    """Return whether an operator writes its result into this operand."""
-    return (
-        operand.payload in (TEMPORARY, UNTOUCHED_TEMPORARY)
-        and operand.dtype == result.dtype
-        and operand.shape == result.shape
-        and _likely(operand.bytes) >= _REUSED_BYTES
-    )
 
 
 def refaulted(largest: Quantity, peak: Quantity) -> Quantity:
     """Seconds for pages that the allocator gives back at the end of every call.
 
     Once it has returned a block of ``largest`` bytes, glibc keeps up to twice as many bytes; a function that holds more
-    at its peak gets new pages in each call. Blocks above 32 MiB are counted by :func:`moved_bytes`.
+    at its peak gets new pages in each call. Blocks above 32 MiB are counted by :func:`new_pages`.
     """
     block, total = _likely(largest), _likely(peak)
     if block > _KEPT_BYTES or total < max(1.98 * block, _TRIMMED_BYTES):
@@ -324,15 +245,13 @@ def refaulted(largest: Quantity, peak: Quantity) -> Quantity:
     return constant(total * each("numpy.page" if block >= _HUGE_BYTES else "numpy.page.small"))
 
 
-def new_pages(block: Quantity) -> Quantity:
-    """Seconds for the pages of a block that the allocator never keeps, because it is larger than 32 MiB."""
+def new_pages(block: Quantity, cost: str = "numpy.page.small") -> Quantity:
+    """Seconds for the pages of a block that the allocator never keeps, because it is larger than 32 MiB.
+
+    Those of an array cost ``numpy.page``.
+    """
     size = _likely(block)
-    return constant(size * each("numpy.page.small")) if size > _KEPT_BYTES else ZERO
-
-
-def is_large(value: Value) -> bool:
-    """Return whether no cache holds the array."""
-    return value.size is not None and _likely(value.size.times(value.itemsize)) > _CACHED_BYTES
+    return constant(size * each(cost)) if size > _KEPT_BYTES else ZERO
 
 
 def elementwise(
@@ -342,19 +261,13 @@ def elementwise(
     dtype: str,
     *,
     by_bytes: bool = False,
-    reusable: Sequence[Value] = (),
 ) -> Value:
-    """A new array of the operands' common shape, or one of the ``reusable`` operands.
-
-    ``by_bytes``: a narrower type costs proportionally less. The payload of the result is the operand that it overwrote.
-    """
+    """A new array of the operands' common shape; ``by_bytes``: a narrower type costs proportionally less."""
     shape: Shape = ()
-    read = ZERO
     width = 1.0
     for operand in operands:
         shape = broadcast(shape, operand.shape or ())
         if operand.shape:
-            read = larger(read, (operand.size or ONE).times(operand.itemsize))
             width = max(operand.itemsize if width == 1.0 else width, operand.itemsize)
     result = array(shape, dtype)
     if not shape:
@@ -362,12 +275,6 @@ def elementwise(
         return boxed(dtype)
     size = result.size or ONE
     call.spend(seconds(name, size.times(width / 8) if by_bytes else size))
-    overwritten = next((operand for operand in reusable if reused(result, operand)), None)
-    if overwritten is not None:
-        fresh = [result.bytes] if overwritten.payload == UNTOUCHED_TEMPORARY else []
-        call.spend(moved_bytes(read, fresh))
-        return replace(result, payload=overwritten)
-    call.spend(moved_bytes(read, [result.bytes]))
     return result
 
 
@@ -378,7 +285,6 @@ def filled(call: Call, name: str, shape: Shape | None, dtype: str) -> Value:
         return Value("array", dtype=dtype, itemsize=ITEMSIZES.get(dtype, 8.0))
     result = array(shape, dtype)
     call.spend(seconds(name, (result.size or ONE).times(result.itemsize / 8)))
-    call.spend(moved_bytes(fresh=[result.bytes]))
     return result
 
 
@@ -422,9 +328,3 @@ def copied(call: Call) -> Value:
     if value is None:
         return lost(call, "numpy.copy")
     return elementwise(call, "numpy.copy", [value], value.dtype, by_bytes=True)
-
-
-def access_far(call: Call, base: Value, count: Quantity | None = None) -> None:
-    """Random access to memory that no cache holds."""
-    if is_large(base):
-        call.spend((count if count is not None else base.size or ONE).times(primitive("numpy.far")))

@@ -85,31 +85,6 @@ def _int_bytes(first: float, last: float) -> Quantity:
     return constant(width * (1 - min(shared / count, 1.0)))
 
 
-def map_rule(call: Call) -> Value:
-    call.spend(primitive("builtins.map"))
-    if len(call.args) < 2:
-        return lazy(ZERO, None)
-    function, *values = call.args
-    count = flow(call, values[0])
-    for value in values[1:]:
-        count = fewest(count, flow(call, value))
-    item = applied(call, function, count, *[bare(value.item) for value in values])
-    return lazy(count, item, each("builtins.map"))
-
-
-def filter_rule(call: Call) -> Value:
-    call.spend(primitive("builtins.map"))
-    if len(call.args) < 2:
-        return lazy(ZERO, None)
-    function, value = call.args[0], call.args[1]
-    count = flow(call, value)
-    applied(call, function, count, bare(value.item))
-    if is_endless(count):
-        return lazy(count, value.item)
-    call.spend(count.times(each("builtins.filter")))
-    return lazy(count * constant(0.0, 1.0, 0.5), value.item)
-
-
 def zip_rule(call: Call) -> Value:
     call.spend(primitive("builtins.map"))
     if not call.args:

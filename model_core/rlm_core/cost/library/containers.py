@@ -1,4 +1,4 @@
-"""Rules for the methods of lists, tuples, dictionaries and sets, and for ``collections``, ``heapq`` and ``bisect``."""
+"""Rules for the methods of lists, tuples, dictionaries and sets, and for ``collections``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from .rules import (
     BOOL,
     INT,
     Rule,
-    applied,
     argument,
     arguments,
     bare,
     container,
     counted,
     exact_number,
-    flow,
-    lazy,
     makes_items,
     pair,
     receiver,
@@ -182,12 +179,6 @@ def most_common(call: Call) -> Value:
     return container("list", wanted if wanted is not None else count, entry, fresh=True)
 
 
-def elements(call: Call) -> Value:
-    value = receiver(call)
-    call.spend(primitive("builtins.map"))
-    return lazy(call.length(UNKNOWN), value.item, each("itertools.chain"))
-
-
 def deque(call: Call) -> Value:
     call.spend(primitive("collections.deque"))
     value, limit = argument(call, 0), exact_number(argument(call, 1, "maxlen"))
@@ -218,31 +209,6 @@ def mapping(name: str) -> Rule:
         return replace(held, entry=entry, name=name)
 
     return rule
-
-
-# heapq and bisect.
-
-
-def n_extreme(call: Call) -> Value:
-    wanted, value = argument(call, 0, "n"), argument(call, 1, "iterable")
-    count = call.consume(value)
-    key = argument(call, 2, "key")
-    if key is not UNKNOWN and key.kind != "none":
-        applied(call, key, count, bare(value.item))
-    size = wanted.number if wanted.number is not None else constant(1.0, 10.0, 5.0)
-    whole, part = count.exact, size.exact
-    if whole is None or part is None or part < whole:
-        call.spend(seconds("heapq.nlargest", count))
-    call.spend(seconds("builtins.sorted", size))
-    return container("list", size, value.item)
-
-
-def merge(call: Call) -> Value:
-    count = ZERO
-    for value in call.args:
-        count = count + flow(call, value)
-    call.spend(primitive("builtins.map"))
-    return lazy(count, call.args[0].item if call.args else None, each("heapq.merge"))
 
 
 def array(call: Call) -> Value:

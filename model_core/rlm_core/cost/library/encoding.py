@@ -1,16 +1,14 @@
-"""Rules for ``json``, ``pickle``, ``csv``, ``struct``, ``copy``, hashes and compression."""
+"""Rules for ``json``, ``pickle``, ``csv``, ``struct``, ``copy`` and hashes."""
 
 from __future__ import annotations
 
 import struct
-import zlib
 
 from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.records import replace
-from ..domain.values import NONE, REPEATED, UNKNOWN, Call, Entries, Value, number_of
+from ..domain.values import NONE, UNKNOWN, Call, Entries, Value
 from .rules import (
-    INT,
     Rule,
     argument,
     bare,
@@ -24,8 +22,6 @@ from .unit_costs import each, primitive, seconds
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "frozenset", "deque"})
 _MOST_DEPTH = 6
 _PAIR, _CSV_LINE = 12.0, 30.0  # characters of a pair in an address, and of a line of a table
-_REPETITIVE = 0.1  # of the size is left after compression
-_REPEATED_SIZE = 0.003  # the same where a part is repeated very often
 
 
 def leaves(call: Call, value: Value, depth: int = 0) -> tuple[Quantity, Quantity]:
@@ -131,58 +127,6 @@ def update_hash(call: Call) -> Value:
     return NONE
 
 
-def named_hash(call: Call) -> Value:
-    name = argument(call, 0, "name").constant
-    known = name if isinstance(name, str) and name in _HASHES else "sha256"
-    call.spend(primitive(f"hashlib.{known}"))
-    if len(call.args) > 1:
-        call.spend(call.length(call.args[1]).times(each(f"hashlib.{known}")))
-    return Value("object", name=f"hashlib.{known}", bytes=constant(80.0))
-
-
-def scrypt(call: Call) -> Value:
-    factors = [number_of(argument(call, 99, name)) or ONE for name in ("n", "r", "p")]
-    work = factors[0] * factors[1] * factors[2]
-    call.spend(seconds("hashlib.scrypt", work))
-    call.allocate(factors[0] * factors[1].times(128.0))
-    return text(constant(64.0), "bytes")
-
-
-def keyed_hash(call: Call) -> Value:
-    call.spend(primitive("hmac.new"))
-    if len(call.args) > 1:
-        call.spend(call.length(call.args[1]).times(each("hashlib.sha256")))
-    return Value("object", name="hmac.HMAC")
-
-
-def _repeats(data: Value) -> bool:
-    """Return whether bytes are a short part over and over, as those of examples often are."""
-    if data.known and isinstance(data.constant, (bytes, str)):
-        content = data.constant.encode("utf-8", "surrogatepass") if isinstance(data.constant, str) else data.constant
-        return len(zlib.compress(content, 1)) < _REPETITIVE * len(content)
-    return data.payload is REPEATED
-
-
-def compressing(name: str) -> Rule:
-    """Compression by level: the levels cost up to several times as much."""
-    module = name.partition(".")[0]
-
-    def rule(call: Call) -> Value:
-        data = argument(call, 0, "data")
-        size = call.length(data)
-        level = argument(call, 1, "level", "compresslevel")
-        known = level.constant if isinstance(level.constant, int) else None
-        fast = module == "zlib" and known is not None and 0 < known <= 3
-        if module == "zlib" and _repeats(data):
-            call.spend(seconds("zlib.compress.repeated", size))
-            return text(size.times(_REPEATED_SIZE), "bytes")
-        call.spend(seconds(f"{module}.compress.fast" if fast else f"{module}.compress", size))
-        call.allocate(constant({"zlib": 270e3, "bz2": 7.6e6, "lzma": 94e6}.get(module, 270e3)))
-        return text(size * constant(0.01, 1.0, 0.3), "bytes")
-
-    return rule
-
-
 # struct and csv.
 
 
@@ -207,28 +151,3 @@ def csv_reader(call: Call) -> Value:
         "list", constant(1.0, 20.0, 6.0), Value("str", size=constant(6.0), bytes=constant(55.0)), fresh=True
     )
     return lazy(count, row, line.times(each("csv.reader")))
-
-
-def _written(row: Value, width: Quantity) -> Quantity:
-    """Seconds to write a row; formatting a float takes longer than copying text."""
-    floats = 1.0 if row.item is not None and row.item.kind == "float" else 0.0
-    if isinstance(row.payload, tuple) and row.payload:
-        floats = sum(isinstance(part, Value) and part.kind == "float" for part in row.payload) / len(row.payload)
-    return seconds("csv.writerow", width) + width.times(floats * primitive("csv.writerow.float"))
-
-
-def write_row(call: Call) -> Value:
-    row = argument(call, 0)
-    call.spend(_written(row, call.length(row)))
-    return INT
-
-
-def write_rows(call: Call) -> Value:
-    value = argument(call, 0)
-    count = call.consume(value)
-    row = value.item or UNKNOWN
-    call.spend(count * _written(row, row.size if row.size is not None else constant(6.0)))
-    return NONE
-
-
-_HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s")

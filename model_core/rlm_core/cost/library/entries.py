@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
@@ -27,7 +28,17 @@ from typing import Any
 
 from rlm_core.types import WaitKind
 
-from ..domain.folding import BINARY, MISSING, expanded, formatted, formatted_value, operation, replaced, rounded
+from ..domain.folding import (
+    BINARY,
+    MISSING,
+    expanded,
+    factorial,
+    formatted,
+    formatted_value,
+    operation,
+    replaced,
+    rounded,
+)
 from ..domain.quantities import ONE
 from ..domain.records import replace
 from ..domain.values import Call, Value
@@ -43,6 +54,7 @@ _WAIT_SECONDS = 1e-6
 _REQUEST_SECONDS = 3e-4
 _BOUNDED: dict[Any, Callable[..., Any]] = {
     str.replace: replaced, str.expandtabs: expanded, str.format: formatted, format: formatted_value, round: rounded,
+    math.factorial: factorial,
     **{computes: partial(operation, kind) for kind, computes in BINARY.items()},
 }  # fmt: skip
 _Parameters = dict[str, tuple[int, tuple[str, ...]]]

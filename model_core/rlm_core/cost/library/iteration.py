@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..domain.combinatorics import Choice, ways_to_choose
+from ..domain.folding import Choice, ways_to_choose
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
 from ..domain.records import replace
 from ..domain.values import STARRED, UNKNOWN, Call, Value, number_of
 from .rules import (
-    COUNTING,
     ENDLESS,
     Rule,
     applied,
@@ -39,13 +38,7 @@ def _adaptor(call: Call) -> None:
 
 def counting(call: Call) -> Value:
     _adaptor(call)
-    counter = lazy(ENDLESS, integer(), primitive("loop.range"))
-    first, by = argument(call, 0, "start"), argument(call, 1, "step")
-    start = 0.0 if first is UNKNOWN else exact_number(first)
-    step = 1.0 if by is UNKNOWN else exact_number(by)
-    if start is None or step is None:
-        return counter
-    return replace(counter, name=COUNTING, payload=(start, step, math.inf))
+    return lazy(ENDLESS, integer(), primitive("loop.range"))
 
 
 def repeat(call: Call) -> Value:
@@ -228,20 +221,6 @@ def groupby(call: Call) -> Value:
     return lazy(groups, pair(result, lazy(constant(1.0, 10.0, 3.0), bare(value.item))))
 
 
-def pairwise(call: Call) -> Value:
-    _adaptor(call)
-    value = argument(call, 0)
-    return lazy(flow(call, value), pair(bare(value.item), bare(value.item)), each("builtins.zip"))
-
-
-def batched(call: Call) -> Value:
-    _adaptor(call)
-    value, size = argument(call, 0), exact_number(argument(call, 1, "n")) or 1.0
-    count = flow(call, value)
-    item = Value("tuple", size=constant(size), item=bare(value.item), bytes=constant(40 + 8 * size))
-    return lazy(count.times(1 / max(size, 1.0)), item, each("itertools.chain") * size)
-
-
 def longest(call: Call) -> Value:
     _adaptor(call)
     counts = [flow(call, value) for value in call.args]
@@ -250,20 +229,6 @@ def longest(call: Call) -> Value:
         a, b = size.exact, count.exact
         size = count if a is None or b is None or b > a else size
     return lazy(size, pair(*(value.item or UNKNOWN for value in call.args)), each("builtins.zip"))
-
-
-def tee(call: Call) -> Value:
-    _adaptor(call)
-    value = argument(call, 0)
-    inner = lazy(flow(call, value), bare(value.item), each("itertools.chain"))
-    return Value("tuple", size=constant(2.0), item=inner, payload=(inner, inner))
-
-
-def compress(call: Call) -> Value:
-    _adaptor(call)
-    value, selectors = argument(call, 0), argument(call, 1)
-    count = fewest(flow(call, value), flow(call, selectors))
-    return lazy(count * constant(0.0, 1.0, 0.5), bare(value.item), each("itertools.chain"))
 
 
 # functools.

@@ -1,4 +1,4 @@
-"""Rules for ``math``, ``random``, ``statistics``, ``decimal``, ``fractions`` and ``secrets``."""
+"""Rules for ``math`` and ``random``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from .rules import (
     INT,
     Rule,
     argument,
-    constants,
     container,
     exact_number,
     folded,
@@ -54,57 +53,6 @@ def gcd(call: Call) -> Value:
     return folded(call, math.gcd) or Value("int", number=number, bytes=held)
 
 
-def _factorial_digits(count: float) -> float:
-    return math.lgamma(count + 1) / math.log(2) / 30 if count > 0 else 0.0
-
-
-def factorial(call: Call) -> Value:
-    number = number_of(argument(call, 0))
-    exact = number.exact if number is not None else None
-    if exact is not None and exact <= 200:
-        call.spend(seconds("math.factorial", constant(exact)))
-        return folded(call, math.factorial) or INT
-    if number is None:
-        call.spend(seconds("math.factorial", constant(10.0)))
-        return INT
-    limits = number.constant
-    if limits is None:
-        call.spend(seconds("math.factorial", number))
-        return Value("int", size=number * number.log().times(1 / 30), bytes=number * number.log().times(4 / 30))
-    low, likely, high = (_factorial_digits(min(max(limit, 0.0), 1e15)) for limit in limits)
-    digits = constant(low, high, likely)
-    call.spend(seconds("math.factorial", number))
-    return Value("int", size=digits, bytes=digits.times(4.0) + constant(24))
-
-
-def choosing(name: str) -> Rule:
-    """``comb`` and ``perm``: one multiplication per chosen item."""
-    function = {"math.comb": math.comb, "math.perm": math.perm}[name]
-
-    def rule(call: Call) -> Value:
-        whole, part = number_of(argument(call, 0)), number_of(argument(call, 1))
-        chosen = part if part is not None else whole if whole is not None else constant(10.0)
-        call.spend(seconds("math.comb", chosen))
-        limits = constants(call.args)
-        if limits is not None and all(isinstance(limit, int) and 0 <= limit <= 1000 for limit in limits):
-            return folded(call, function) or INT
-        return INT
-
-    return rule
-
-
-def product(call: Call) -> Value:
-    count = call.consume(argument(call, 0))
-    call.spend(seconds("builtins.sum", count))
-    item = argument(call, 0).item
-    if item is not None and item.kind == "int" and count.constant is not None and count.constant[1] > 30:
-        # The product of many ints is a large number.
-        digits = count.times(math.log2(max((item.number or ONE).evaluate(lambda n: 2.0)[1], 2.0)) / 30)
-        call.spend(seconds("bigint.small", digits * count.times(0.5)))
-        return Value("int", size=digits, bytes=digits.times(4.0))
-    return folded(call, math.prod) or UNKNOWN
-
-
 # random.
 
 
@@ -122,12 +70,6 @@ def between(call: Call) -> Value:
     return INT
 
 
-def uniform(call: Call) -> Value:
-    call.spend(primitive("random.uniform"))
-    low, high = exact_number(argument(call, 0)), exact_number(argument(call, 1))
-    return real(constant(low, max(high, low)) if low is not None and high is not None else None)
-
-
 def drawn(cost: str, at: int) -> Rule:
     """``choices`` and ``sample``: a list of ``k`` items."""
 
@@ -141,15 +83,3 @@ def drawn(cost: str, at: int) -> Rule:
         return container("list", size, value.item, fresh=value.kind == "range")
 
     return rule
-
-
-def random_bits(call: Call) -> Value:
-    bits = number_of(argument(call, 0)) or constant(32.0)
-    call.spend(seconds("random.randbytes", bits.times(1 / 8)))
-    limits = bits.constant
-    if limits is not None and limits[1] > 64:
-        return Value("int", size=bits.times(1 / 30), bytes=bits.times(4 / 30))
-    return INT
-
-
-# decimal and fractions.

@@ -23,8 +23,6 @@ Attribute = Callable[[Value], Value | None]
 
 ENDLESS = constant(math.inf)
 """The size of an iterator without end, such as ``itertools.count()``."""
-COUNTING = "itertools.count"
-"""The ``name`` of ``itertools.count()`` over known numbers: its payload is the first one, the step, and infinity."""
 ORDERED = "ordered"
 """The ``name`` of a list that is sorted: sorting it again takes linear time."""
 SEQUENCES = frozenset({"list", "tuple"})

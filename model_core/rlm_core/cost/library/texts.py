@@ -12,8 +12,7 @@ from rlm_core.types import Growth
 
 from ..domain.folding import formatted
 from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
-from ..domain.records import replace
-from ..domain.values import REPEATED, UNKNOWN, Call, Value, number_of
+from ..domain.values import UNKNOWN, Call, Value, number_of
 from .patterns.worst_case import METHODS, WorstCase, worst_case
 from .rules import (
     SHORT,
@@ -87,7 +86,7 @@ def encode(kind: str) -> Rule:
         value = receiver(call)
         size = call.length(value)
         call.spend(seconds("str.encode", size))
-        return replace(text(size, kind), payload=REPEATED if value.payload is REPEATED else None)
+        return text(size, kind)
 
     return rule
 
@@ -232,9 +231,3 @@ _MATCHING: dict[str, tuple[str, Callable[[Quantity], Value]]] = {
     "sub": ("re.sub", text),
     "subn": ("re.sub", lambda size: Value("tuple", size=constant(2.0), item=text(size))),
 }
-
-
-def ratio(call: Call) -> Value:
-    value = receiver(call)
-    call.spend(seconds("difflib.ratio", value.size or ONE))
-    return Value("float")

@@ -7,7 +7,6 @@ are read as text. One query finds the nodes, which takes time linear in the text
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from functools import cache
 
 from tree_sitter import Node, Query
@@ -155,12 +154,3 @@ def _call(node: Node, source: bytes, loop: Loop | None, function: Routine) -> Ca
         arguments.decode(errors="replace"),
         receiver.decode(errors="replace"),
     )
-
-
-def routine_at(routines: tuple[Routine, ...], offset: int) -> Routine:
-    """The innermost routine around a byte offset."""
-    at = bisect_right([routine.start for routine in routines], offset) - 1
-    routine: Routine | None = routines[max(at, 0)]
-    while routine is not None and routine.end <= offset:
-        routine = routine.parent
-    return routine or routines[0]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.cost.bounds.counters import FLIPPED, NEGATED, NEVER, Counter, first_square
+from rlm_core.cost.bounds.counters import FLIPPED, NEGATED, NEVER, Counter
 
 COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
@@ -68,20 +68,6 @@ def test_large_counts_take_no_time() -> None:
     assert Counter(1, "*", 2).first(ast.Gt, 10**15) == (50.0,) * 3
 
 
-@settings(max_examples=100)
-@given(
-    st.integers(0, 30), st.integers(1, 5), st.sampled_from([ast.Gt, ast.GtE, ast.Lt, ast.LtE]), st.integers(0, 10_000)
-)
-def test_squares_are_counted_exactly(start: int, step: int, op: type[ast.cmpop], bound: int) -> None:
-    expected = counted(start, lambda value: value + step, lambda value: COMPARE[op](value * value, bound))
-    assert first_square(Counter(start, "+", step), op, bound) == (expected, expected, expected)
-
-
-@pytest.mark.parametrize("counter", [Counter(-3, "+", 1), Counter(0.5, "+", 1), Counter(9, "-", 1)])
-def test_squares_of_other_counters_are_not_known(counter: Counter) -> None:
-    assert first_square(counter, ast.Gt, 100) is None
-
-
 @given(st.integers(-9, 9), st.integers(-9, 9), OPERATORS)
 def test_negated_and_flipped_comparisons_mean_what_they_say(left: int, right: int, op: type[ast.cmpop]) -> None:
     assert COMPARE[NEGATED[op]](left, right) is not COMPARE[op](left, right)
@@ -98,11 +84,3 @@ def test_a_counter_that_never_gets_there() -> None:
 @pytest.mark.parametrize("bound", [math.inf, -math.inf, math.nan])
 def test_bounds_that_are_not_numbers_are_not_known(bound: float) -> None:
     assert Counter(0, "+", 1).first(ast.Gt, bound) is None
-
-
-@given(st.integers(-9, 9), st.integers(1, 5), st.sampled_from(["+", "-", "*", "//"]))
-def test_a_moved_counter_is_one_trip_ahead(start: int, amount: int, sign: str) -> None:
-    counter = Counter(start, sign, amount)
-    first = counter.first(ast.Gt, 40)
-    if first is not None and 0 < first[0] < math.inf:
-        assert counter.moved().first(ast.Gt, 40) == tuple(trips - 1 for trips in first)

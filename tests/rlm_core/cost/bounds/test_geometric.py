@@ -1,11 +1,11 @@
-"""Numbers that a loop scales or multiplies, against how often such loops run."""
+"""Numbers that a loop scales, against how often such loops run."""
 
 from __future__ import annotations
 
 import ast
 
 import pytest
-from rlm_core.cost.bounds.geometric import Doubled, Scaling, factor_of, scaling
+from rlm_core.cost.bounds.geometric import Scaling, scaling
 
 from ..counting import facts_of
 
@@ -17,9 +17,9 @@ def body(text: str) -> list[ast.stmt]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("n //= 2", "shrinks"), ("n = n >> 1", "shrinks"), ("n = (n - 1) // 2", "shrinks"), ("n &= n - 1", "shrinks"),
-        ("n -= n & -n", "shrinks"), ("a, n = n, a % n", "shrinks"), ("p = (n - 1) // 2\nn = p", "shrinks"),
-        ("n *= 2", "grows"), ("n = 2 * n + 1", "grows"), ("n += n & -n", "grows"), ("n <<= 1", "grows"),
+        ("n //= 2", "shrinks"), ("n = n >> 1", "shrinks"), ("n = (n - 1) // 2", "shrinks"),
+        ("a, n = n, a % n", "shrinks"), ("p = (n - 1) // 2\nn = p", "shrinks"),
+        ("n *= 2", "grows"), ("n = 2 * n + 1", "grows"), ("n <<= 1", "grows"),
         ("c = 2 * n + 1\nif c > 3:\n    c += 1\nn = c", "grows"),
         ("n += 1", None), ("n -= 2", None), ("n = n * 1", None), ("n = m // 2", None), ("m //= 2", None),
         ("n //= 2\nn += 1", None), ("n = f(n)", None), ("n = m\nm = n", None), ("n *= k", None),
@@ -32,26 +32,10 @@ def test_what_scales_a_name(text: str, expected: Scaling | None) -> None:
 @pytest.mark.parametrize(
     "loop",
     [
-        "while n > 0:\n        n -= n & -n", "while n:\n        n, k = k % n, n", "while n:\n        n //= 10",
-        "k = 1\n    while k < n:\n        k += k & -k", "while n > 0:\n        p = (n - 1) // 2\n        n = p",
+        "while n:\n        n, k = k % n, n", "while n:\n        n //= 10",
+        "while n > 0:\n        p = (n - 1) // 2\n        n = p",
     ],
 )  # fmt: skip
 def test_such_a_loop_takes_the_logarithm(loop: str) -> None:
     [growth] = facts_of(f"def f(n, k=7):\n    {loop}\n    return n\n").latency.growth
     assert (growth.degree, growth.logs, growth.base) == (0, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("line", "factor"),
-    [("n *= k", "k"), ("n = n * 3", "3"), ("n **= 2", "2"), ("n += 1", None), ("m *= 2", None), ("n = 3 + n", None)],
-)
-def test_what_a_name_is_multiplied_by(line: str, factor: str | None) -> None:
-    found = factor_of(ast.parse(f"for a in x:\n    {line}").body[0], "n")
-    assert (found and ast.unparse(found)) == factor
-
-
-@pytest.mark.parametrize(("line", "bits"), [("n <<= 1", 1.0), ("n = n << 1", 1.0), ("m, n = n, m + n", 0.694)])
-def test_the_bits_that_each_trip_adds(line: str, bits: float) -> None:
-    found = factor_of(ast.parse(f"for a in x:\n    {line}").body[0], "n")
-    assert isinstance(found, Doubled)
-    assert found.bits == bits

@@ -10,7 +10,6 @@ from rlm_core.cost.bounds.recursion_syntax import (
     changing_parameters,
     checks,
     ends_of,
-    filled_list,
     is_cached,
 )
 from rlm_core.cost.domain.syntax import Function
@@ -83,14 +82,6 @@ def test_what_ends_a_recursion(end: str, expected: dict[str, tuple[str, bool]]) 
     text = f"def f(i, path, other):\n    if {end}:\n        return\n    f(i + 1, path + [i], other)"
     found = ends_of(function(text))
     assert {name: (ast.unparse(limit), of_length) for name, (limit, of_length) in found.items()} == expected
-
-
-def test_a_list_that_is_filled_and_emptied() -> None:
-    text = "def f():\n    if len(path) == n:\n        return\n    path.append(1)\n    f()\n    path.pop()"
-    found = filled_list(function(text))
-    assert found is not None
-    assert (found[0], ast.unparse(found[1])) == ("path", "n")
-    assert filled_list(function(text.replace("    path.pop()", "    pass"))) is None
 
 
 def test_the_syntax_of_a_function_is_read_once_however_often_it_is_called() -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.cost.domain.combinatorics import Choice, ways_to_choose
+from rlm_core.cost.domain.folding import Choice, ways_to_choose
 
 
 def _repeated(whole: int, part: int) -> int:

@@ -81,7 +81,6 @@ def test_waits_at_the_same_time_take_as_long_as_the_longest(arguments: str, seco
     assert sum(wait.seconds.likely for wait in facts.waits if wait.seconds) == seconds
 
 
-_SLOW = "def slow(n=1):\n    time.sleep(n)\n"
 _WORK = "async def work(n=1):\n    await asyncio.sleep(n)\n"
 
 
@@ -103,22 +102,10 @@ _WORK = "async def work(n=1):\n    await asyncio.sleep(n)\n"
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(1)\n    await task\n", 2),
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(5)\n    await task\n", 5),
         ("    for i in range(10):\n        await work()\n", 10),
-        ("    await asyncio.wait_for(work(5), timeout=2)\n", 2),
-        ("    await asyncio.wait_for(work(5), 9)\n", 5),
-        ("    with ThreadPoolExecutor(8) as pool:\n        list(pool.map(slow, [1] * 8))\n", 1),
-        ("    with ThreadPoolExecutor(max_workers=4) as pool:\n        list(pool.map(slow, [1] * 9))\n", 3),
-        ("    with ThreadPoolExecutor() as pool:\n        list(pool.map(slow, [1] * 9))\n", 1),
-        ("    with ThreadPoolExecutor() as pool:\n        for i in range(5):\n            pool.submit(slow, 2)\n", 2),
-        # One pool after the other.
-        (
-            "    for i in range(3):\n        with ThreadPoolExecutor() as p:\n            list(p.map(slow, [1]))\n",
-            3,
-        ),
     ],
 )
-def test_tasks_and_pools_wait_at_the_same_time(body: str, seconds: int) -> None:
-    imports = "    import asyncio, time\n    from concurrent.futures import ThreadPoolExecutor\n"
-    facts = facts_of(f"async def f():\n{imports}{body}", slow=_SLOW, work=_WORK)
+def test_tasks_wait_at_the_same_time(body: str, seconds: int) -> None:
+    facts = facts_of(f"async def f():\n    import asyncio\n{body}", work=_WORK)
     amounts = [wait.seconds for wait in facts.waits if wait.seconds]
     assert sum(amount.likely for amount in amounts) == seconds
     assert sum(amount.least for amount in amounts) == seconds

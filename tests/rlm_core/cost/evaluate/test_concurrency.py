@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from rlm_core.cost.domain.meter import ALWAYS, PendingWait
-from rlm_core.cost.domain.quantities import Quantity, constant, of_size
+from rlm_core.cost.domain.quantities import constant
 from rlm_core.cost.evaluate import concurrency
 from rlm_core.types import WaitKind
 
@@ -30,26 +29,3 @@ def test_a_function_ends_when_its_longest_task_has_ended() -> None:
     assert task.seconds is not None
     assert task.seconds.exact == 1
     assert concurrency.ended([wait(1), wait(2)]) == [wait(1), wait(2)]
-
-
-@pytest.mark.parametrize(
-    ("calls", "workers", "seconds"),
-    [
-        (constant(8), constant(8), 2),
-        (constant(9), constant(8), 4),
-        (constant(9), None, 2),
-        (of_size("items"), constant(8), 2),
-        (constant(9), constant(0), 2),
-    ],
-)
-def test_a_pool_works_in_rounds(calls: Quantity, workers: Quantity | None, seconds: float) -> None:
-    [found] = concurrency.in_rounds([wait(2), wait(1)], calls, workers)
-    assert found.seconds is not None
-    assert found.seconds.exact == seconds
-
-
-def test_a_timeout_limits_waits() -> None:
-    waits = [wait(1), wait(5), wait(None)]
-    assert [one.seconds and one.seconds.exact for one in concurrency.within(waits, constant(2))] == [1, 2, None]
-    assert concurrency.within(waits, None) == waits
-    assert concurrency.within(waits, of_size("timeout")) == waits

@@ -66,25 +66,6 @@ def test_a_lock_that_is_released_is_no_wait() -> None:
     assert facts_of(held).waits == ()
 
 
-def test_a_recursion_that_lists_combinations_holds_them() -> None:
-    text = """
-def f():
-    found = []
-    def go(start, path):
-        if len(path) == 4:
-            found.append(path[:])
-            return
-        for i in range(start, 16):
-            path.append(i)
-            go(i + 1, path)
-            path.pop()
-    go(0, [])
-    return found
-"""
-    # 1,820 lists of 4 numbers each.
-    assert 80_000 < facts_of(text).memory.known.likely < 320_000
-
-
 def test_a_helper_fills_a_list_around_it_in_each_trip() -> None:
     lines = ["found = []", "def add(x):", "    found.append(x)", "for i in range(1000):", "    add(i)"]
     text = "def f():\n" + "".join(f"    {line}\n" for line in lines)

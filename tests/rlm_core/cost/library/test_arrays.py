@@ -127,9 +127,6 @@ def test_a_slice_has_the_length_that_numpy_gives(n: int, start: int | None, stop
         "np.ones(12).reshape(3, -1)",
         "np.ones((3, 4)) @ np.ones((4, 5))",
         "np.ones((3, 4)) @ np.ones(4)",
-        "np.outer(np.ones(3), np.ones(4))",
-        "np.einsum('ij,jk->ik', np.ones((2, 3)), np.ones((3, 4)))",
-        "np.tensordot(np.ones((2, 3)), np.ones((3, 4)), 1)",
         "np.ones((4, 5))[1]",
         "np.ones((4, 5))[:, 2]",
         "np.ones((4, 5))[:, None, :]",
@@ -139,7 +136,6 @@ def test_a_slice_has_the_length_that_numpy_gives(n: int, start: int | None, stop
         "np.cumsum(np.ones((3, 4)), axis=1)",
         "np.linalg.inv(np.eye(3))",
         "np.linalg.solve(np.eye(3), np.ones(3))",
-        "np.fft.rfft(np.ones(8))",
         "np.diff(np.arange(10))",
         "np.pad(np.ones((2, 2)), 3)",
         "np.expand_dims(np.ones((2, 3)), 1)",
@@ -199,18 +195,6 @@ def test_time_grows_with_the_size_and_beyond_the_caches() -> None:
 
     assert seconds(10) < seconds(10_000) < seconds(1_000_000) < seconds(100_000_000)
     assert seconds(100_000_000) / seconds(20_000_000) == pytest.approx(5, rel=0.1)
-
-
-def test_an_operator_overwrites_a_large_operand_without_a_name() -> None:
-    def peak(body: str) -> float:
-        facts = work_facts(f"def f():\n    import numpy as np\n    {body}\n")
-        assert facts is not None
-        return facts.memory.known.likely
-
-    assert peak("return np.zeros((1000, 1000)) + 1") == pytest.approx(8e6, rel=0.01)
-    assert peak("return 2 - np.zeros((1000, 1000))") == pytest.approx(16e6, rel=0.01)
-    assert peak("a = np.zeros((1000, 1000)); return a + 1") == pytest.approx(16e6, rel=0.01)
-    assert peak("return np.zeros(100) + 1") == pytest.approx(2 * 912, rel=0.1)
 
 
 def test_memory_goes_back_to_the_system_only_beyond_twice_the_largest_block() -> None:

@@ -60,7 +60,6 @@ def test_a_range_up_to_an_argument_has_its_size() -> None:
         ("builtins.sum", [(1, 2, 3)], 6),
         ("math.sqrt", [16], 4.0),
         ("math.factorial", [5], 120),
-        ("math.comb", [10, 3], 120),
         ("math.log2", [8], 3.0),
         ("math.floor", [2.5], 2),
     ],
@@ -117,9 +116,9 @@ def test_a_set_of_a_text_has_few_items() -> None:
 
 def test_an_endless_iterator_makes_its_consumer_endless() -> None:
     counter, _ = run("itertools.count")
-    squares, call = run("builtins.map", Value("function", name="builtins.abs"), counter)
+    chained, call = run("itertools.chain", counter)
     assert not call.runs_on
-    assert run("builtins.list", squares)[1].runs_on
+    assert run("builtins.list", chained)[1].runs_on
 
 
 def test_zip_ends_with_the_shortest() -> None:

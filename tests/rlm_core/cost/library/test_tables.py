@@ -176,8 +176,8 @@ def test_functions_return_what_those_of_python_return() -> None:
         **dict.fromkeys(("os.path.split", "os.path.splitext", "os.path.isabs", "os.path.basename"), ("a/b.c",)),
         "os.path.getmtime": (__file__,),
         "os.path.getsize": (__file__,),
-        **dict.fromkeys(("cmath.phase", "cmath.polar", "cmath.sqrt"), (1j,)),
-        **dict.fromkeys(("statistics.quantiles", "statistics.multimode", "statistics.median"), ([1.0, 2.0, 3.0],)),
+        "cmath.sqrt": (1j,),
+        "statistics.median": ([1.0, 2.0, 3.0],),
     }
     for name, arguments in calls.items():
         rule = library.rule_for(name)

@@ -42,7 +42,7 @@ def test_primitives_take_nanoseconds() -> None:
 
 
 def test_costs_are_ordered_as_their_work_is() -> None:
-    assert each("hashlib.sha512") > each("zlib.crc32")
-    assert each("lzma.compress") > each("zlib.compress.fast")
+    assert each("hashlib.sha512") > each("hashlib.sha1")
+    assert each("zlib.compress") > each("base64.b64encode")
     assert each("builtins.sorted.text") > each("builtins.sorted.ordered")
     assert each("copy.deepcopy") > each("list.copy")

