@@ -53,6 +53,7 @@ from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
+from .pair_facts import is_decided, takes_the_same_memory, with_pair_facts, work_moved
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
 from .revisions import agreement, revised
@@ -62,13 +63,9 @@ from .work_mixture import (
     FIXED,
     WorkMixture,
     facts_of,
-    is_decided,
     is_fixed,
-    takes_the_same_memory,
     with_facts,
-    with_pair_facts,
     without_end,
-    work_moved,
 )
 
 ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
@@ -369,8 +366,8 @@ class OnnxPredictor:
             parts = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
             line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
             is_same = self._reading(before) == self._reading(after)
-            work = before.work, after.work
-            result.append([self._ratio(first, second, parts[0], parts[1], work, is_same) for first, second in line])
+            pair = before, after
+            result.append([self._ratio(first, second, parts[0], parts[1], pair, is_same) for first, second in line])
         return result
 
     def _reading(self, code: CodeText) -> tuple[Hashable, ...]:
@@ -405,7 +402,7 @@ class OnnxPredictor:
         after: Prediction,
         first: npt.NDArray[np.float32] | None,
         second: npt.NDArray[np.float32] | None,
-        work: tuple[WorkFacts | None, WorkFacts | None],
+        texts: tuple[CodeText, CodeText],
         is_same: bool,
     ) -> CostRatio:
         basis, metric = before.basis, before.metric
@@ -428,14 +425,15 @@ class OnnxPredictor:
             place = ngram_ridge.column(task_parts(task_name(basis, "", metric, after.device)))
             role = float(second[-1, place] - first[-1, place])
         moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        worked = work_moved(work[0], work[1], metric) if basis == "call" else 0.0
+        work = texts[0].work, texts[1].work
+        worked = work_moved(*work, metric) if basis == "call" else 0.0
         if metric == "memory" and basis == "call" and takes_the_same_memory(*work):
             # The text decides: what the model reads into other changes is not a change of the memory.
             return centred(cost_ratio(basis, metric, after.device, self.model_id, model, (0.0, 0.0, 0.0), task))
         ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
         if basis != "call" or None in work or is_fixed(before) or is_fixed(after):
             return ratio
-        if not is_decided(*work, metric):
+        if not is_decided(*texts, metric):
             # What differs is not known: as for two revisions of which the facts say nothing.
             return revised(replace(ratio, agreed=0.0))
         return replace(ratio, agreed=agreement(moved, worked))

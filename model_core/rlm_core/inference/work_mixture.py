@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from rlm_core.boundary import absorb
-from rlm_core.cost.analysis import TYPICAL_CALL_SECONDS, work_facts
+from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.domain.quantities import part_of
 from rlm_core.cost.scope import Texts
 from rlm_core.errors import ModelError
@@ -61,9 +61,6 @@ _REUSED_BYTES = 4096.0
 # quantiles are among these places, since its distribution has corners there, and a step where it reaches the floor.
 _STANDARD, _RANGE = np.linspace(-8, 8, 257), 128
 _LEAST_STEP = 1e-6  # between quantiles, in log10: those at the floor are 1e-3 below it
-_MORE = 1 + 1e-6
-# From this change of the work on, in log10, operations on unknown types do not turn it round.
-_CLEAR = math.log10(2)
 # Bands of texts that fix their cost, and of all others with facts: the names of their calibration start so.
 FIXED, FACTS = "fixed", "facts"
 _DEFINITION = re.compile(r"^[^\S\n]*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
@@ -284,23 +281,6 @@ def facts_of(code: CodeText, types: Mapping[str, str] | None = None) -> WorkFact
         return None
 
 
-def with_pair_facts(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText]:
-    """Two texts of a function with their facts: what one of them shows of a parameter's type counts for the other.
-
-    Where only one shows a type, both are analysed again with their callees alone, so that both know the same.
-    """
-    first, second = facts_of(before), facts_of(after)
-    if first is not None and second is not None:
-        shown, also_shown = dict(first.types), dict(second.types)
-        is_clear = not (first.opaque or second.opaque or first.unknown_calls or second.unknown_calls)
-        if not is_clear and shown.keys() != also_shown.keys():
-            types = shown | also_shown
-            again = [facts_of(replace(code, work=None), types) for code in (before, after)]
-            if None not in again:
-                first, second = again
-    return replace(before, work=first), replace(after, work=second)
-
-
 def with_facts(
     prediction: Prediction, facts: WorkFacts | None, mixture: WorkMixture | None, calibration: Calibration
 ) -> Prediction:
@@ -355,48 +335,6 @@ def stated_floor(facts: WorkFacts, metric: str) -> float:
 def is_fixed(prediction: Prediction) -> bool:
     """Return whether a prediction is for a text that fixes its cost."""
     return prediction.band is not None and prediction.band.source.task.startswith(FIXED_TASK)
-
-
-def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -> float:
-    """Log10 of the work of a text over that of another, waits of known length included; 0 where there are no facts."""
-    if before is None or after is None:
-        return 0.0
-    return log_work(after, metric) - log_work(before, metric)
-
-
-def is_decided(before: WorkFacts | None, after: WorkFacts | None, metric: str) -> bool:
-    """Return whether the known parts of two texts say which costs more.
-
-    Parts of unknown cost that both share cancel. Those of one text alone can only make it cost more: they decide
-    nothing where the other text has such parts too, or more known work. Operations on unknown types are mostly cheap:
-    they only count where the known work is about the same.
-    """
-    if before is None or after is None:
-        return True
-    first, second = dict(before.unknown), dict(after.unknown)
-    removed = {name for name, times in first.items() if times > second.get(name, 0.0) * _MORE}
-    added = {name for name, times in second.items() if times > first.get(name, 0.0) * _MORE}
-    moved = work_moved(before, after, metric)
-    if abs(moved) >= _CLEAR:
-        removed, added = ({name for name in names if name.endswith("()")} for names in (removed, added))
-    moved = _known_work(after, metric) - _known_work(before, metric)
-    return not (removed and added) and (not added or moved >= 0) and (not removed or moved <= 0)
-
-
-def _known_work(facts: WorkFacts, metric: str) -> float:
-    """Seconds or bytes of a text at large sizes without its unknown calls."""
-    guessed = facts.unknown_calls * TYPICAL_CALL_SECONDS if metric == "latency" else 0.0
-    return facts.of(metric).large - guessed
-
-
-def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:
-    """Return whether two texts show all their memory, and the amounts differ by at most the smallest object."""
-    if before is None or after is None or not (before.nodes and after.nodes):
-        return False
-    if before.unknown_calls or after.unknown_calls or before.memory.growth != after.memory.growth:
-        return False
-    first, second = ((cost.known.likely, cost.typical, cost.large) for cost in (before.memory, after.memory))
-    return all(abs(a - b) <= LEAST_WORK["memory"] for a, b in zip(first, second, strict=True))
 
 
 def log_work(facts: WorkFacts, metric: str) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlm_core.cost.analysis import work_facts
 from rlm_core.errors import ModelError
 from rlm_core.inference.calibration import Calibration, bands
 from rlm_core.inference.model_store import builtin
@@ -26,7 +25,6 @@ from rlm_core.inference.work_mixture import (
     WorkMixture,
     facts_of,
     features,
-    is_decided,
     is_fixed,
     kind_of,
     known_wait,
@@ -37,12 +35,9 @@ from rlm_core.inference.work_mixture import (
     model_cdf,
     stated_floor,
     t_cdf,
-    takes_the_same_memory,
     truncated,
     with_facts,
-    with_pair_facts,
     without_end,
-    work_moved,
 )
 from rlm_core.types import (
     LEVELS,
@@ -243,12 +238,6 @@ def test_a_band_is_of_fixed_texts_where_the_network_agrees(facts: WorkFacts, wei
     assert is_fixed(replace(prediction_of(), bands=band)) is (kind == FIXED)
 
 
-@given(SOME_FACTS, SOME_FACTS, st.sampled_from(METRICS))
-def test_a_change_of_work_is_undone_by_its_reverse(before: WorkFacts, after: WorkFacts, metric: str) -> None:
-    assert work_moved(before, after, metric) == pytest.approx(-work_moved(after, before, metric))
-    assert work_moved(before, None, metric) == work_moved(None, after, metric) == 0
-
-
 @given(SOME_FACTS, st.floats(1.0, 100.0))
 def test_more_work_is_more(facts: WorkFacts, factor: float) -> None:
     cost = facts.latency
@@ -265,50 +254,6 @@ def test_facts_are_those_of_the_text_and_its_callees() -> None:
     facts = facts_of(CodeText("def f():\n    helper()\n", "python", "call", (callee,)))
     assert facts is not None
     assert known_wait(facts) == (2, 2)
-
-
-def _call(text: str) -> CodeText:
-    return CodeText(text, "python", "call")
-
-
-def test_of_a_pair_what_one_text_shows_of_a_type_counts_for_the_other() -> None:
-    before, after = _call("def f(p, m):\n    return p.joinpath(m)\n"), _call("def f(p, m):\n    return p / m\n")
-    first, second = (code.work for code in with_pair_facts(before, after))
-    assert first is not None
-    assert second is not None
-    assert second.unknown == ()
-    assert abs(work_moved(first, second, "latency")) < 0.1
-    alone = facts_of(after)
-    assert alone is not None
-    assert alone.unknown == (("/", 1.0),)
-
-
-def test_facts_of_a_pair_that_shows_the_same_types_stay() -> None:
-    stated = replace(_call("def f(p): pass"), work=WorkFacts(nodes=1, opaque=1.0))
-    assert with_pair_facts(stated, stated) == (stated, stated)
-
-
-LOOP = "    for _ in range(1000):\n        pass\n"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "decided"),
-    [
-        ("    fetch(a)\n", "    fetch(a)\n" + LOOP, True),  # what both call cancels
-        ("    fetch(a)\n", "    load(a)\n", False),
-        ("    fetch(a)\n" + LOOP, "    load(a)\n", False),
-        ("    pass\n", "    fetch(a)\n" + LOOP, True),
-        (LOOP, "    fetch(a)\n", False),  # less known work, but more that is not known
-        ("    fetch(a)\n" + LOOP, "    pass\n", True),
-        ("    a + 1\n", "    a + 1\n    a + 2\n", True),
-        ("    a.b\n", "    a.c\n", False),
-        ("    a.b\n" + LOOP, "    a.c\n", True),  # an attribute hardly takes that long
-    ],
-)
-def test_a_pair_is_decided_by_what_is_known(before: str, after: str, decided: bool) -> None:
-    first, second = (facts_of(_call(f"def f(a):\n{body}")) for body in (before, after))
-    assert is_decided(first, second, "latency") is decided
-    assert is_decided(second, first, "latency") is decided
 
 
 def test_networks_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -371,31 +316,6 @@ def test_a_function_that_may_not_end_has_no_latency() -> None:
     # A judge ends the input, and with it the program.
     program = replace(latency, basis="program")
     assert without_end([program], facts) == [program]
-
-
-LOOP = "def f(xs):\n    total = 0\n    for x in xs:\n        total += x\n    return total\n"
-
-
-@pytest.mark.parametrize(
-    ("after", "is_same"),
-    [
-        (
-            LOOP.replace(
-                "    return", "    for i in range(10_000):\n        for x in xs:\n            pass\n    return"
-            ),
-            True,
-        ),
-        (LOOP.replace("total += x", "total += 2 * x"), True),
-        (LOOP.replace("    return total", "    return [total for x in xs]"), False),
-        (LOOP.replace("    return total", "    return [0] * 10_000"), False),
-        (LOOP.replace("total += x", "total += unknown(x)"), False),
-    ],
-)
-def test_memory_is_the_same_where_the_text_shows_all_of_it(after: str, is_same: bool) -> None:
-    first, second = work_facts(LOOP), work_facts(after)
-    assert takes_the_same_memory(first, second) is is_same
-    assert not takes_the_same_memory(first, None)
-    assert not takes_the_same_memory(WorkFacts(), WorkFacts())
 
 
 def test_infinite_facts_give_finite_features_and_predictions() -> None:

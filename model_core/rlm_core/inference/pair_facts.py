@@ -1,0 +1,102 @@
+"""The facts of two texts of one unit: how much their work differs, and whether the facts decide which costs more.
+
+Input: the texts before and after an edit, with the facts of each. What one of them shows of a type counts for the
+other, and parts of unknown cost that both share cancel. Of 773 functions that were rewritten to be faster, the one with
+less work was the faster one for 87 % of those whose facts decide and for 52 % of those whose costs depend on different
+sizes: then the sizes decide, of which the texts say nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from rlm_core.cost.analysis import TYPICAL_CALL_SECONDS
+from rlm_core.cost.at_sizes import names_of
+from rlm_core.queries.function_sizes import inputs_of
+from rlm_core.types import CodeText, WorkFacts
+
+from .growth_facts import input_growth
+from .work_mixture import LEAST_WORK, facts_of, log_work
+
+_MORE = 1 + 1e-6
+# From this change of the work on, in log10, operations on unknown types do not turn it round.
+_CLEAR = math.log10(2)
+_UNNAMED = "?"
+
+
+def with_pair_facts(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText]:
+    """Two texts of a function with their facts: what one of them shows of a parameter's type counts for the other.
+
+    Where only one shows a type, both are analysed again with their callees alone, so that both know the same.
+    """
+    first, second = facts_of(before), facts_of(after)
+    if first is not None and second is not None:
+        shown, also_shown = dict(first.types), dict(second.types)
+        is_clear = not (first.opaque or second.opaque or first.unknown_calls or second.unknown_calls)
+        if not is_clear and shown.keys() != also_shown.keys():
+            types = shown | also_shown
+            again = [facts_of(replace(code, work=None), types) for code in (before, after)]
+            if None not in again:
+                first, second = again
+    return replace(before, work=first), replace(after, work=second)
+
+
+def work_moved(before: WorkFacts | None, after: WorkFacts | None, metric: str) -> float:
+    """Log10 of the work of a text over that of another, waits of known length included; 0 where there are no facts."""
+    if before is None or after is None:
+        return 0.0
+    return log_work(after, metric) - log_work(before, metric)
+
+
+def is_decided(before: CodeText, after: CodeText, metric: str) -> bool:
+    """Return whether the facts of two texts say which costs more.
+
+    Costs that depend on different inputs, or in another way on sizes that are those of no input, decide nothing.
+    """
+    if before.work is None or after.work is None:
+        return True
+    sizes = _inputs(before, before.work, metric)
+    if sizes != _inputs(after, after.work, metric):
+        return False
+    if _UNNAMED in sizes and input_growth(before, metric) != input_growth(after, metric):
+        return False
+    return _is_decided_by_the_known(before.work, after.work, metric)
+
+
+def _inputs(code: CodeText, work: WorkFacts, metric: str) -> set[str]:
+    """The inputs whose sizes a cost depends on; sizes of no input have one name."""
+    inputs = inputs_of(code.text, work)
+    return {inputs.get(name, _UNNAMED) for name in names_of(work.of(metric).terms)}
+
+
+def _is_decided_by_the_known(before: WorkFacts, after: WorkFacts, metric: str) -> bool:
+    """Return whether the known parts of two costs say which is larger.
+
+    Parts of unknown cost that both share cancel. Those of one text alone can only make it cost more: they decide
+    nothing where the other text has such parts too, or more known work. Operations on unknown types are mostly cheap:
+    they only count where the known work is about the same.
+    """
+    first, second = dict(before.unknown), dict(after.unknown)
+    removed = {name for name, times in first.items() if times > second.get(name, 0.0) * _MORE}
+    added = {name for name, times in second.items() if times > first.get(name, 0.0) * _MORE}
+    if abs(work_moved(before, after, metric)) >= _CLEAR:
+        removed, added = ({name for name in names if name.endswith("()")} for names in (removed, added))
+    moved = _known_work(after, metric) - _known_work(before, metric)
+    return not (removed and added) and (not added or moved >= 0) and (not removed or moved <= 0)
+
+
+def _known_work(facts: WorkFacts, metric: str) -> float:
+    """Seconds or bytes of a text at large sizes without its unknown calls."""
+    guessed = facts.unknown_calls * TYPICAL_CALL_SECONDS if metric == "latency" else 0.0
+    return facts.of(metric).large - guessed
+
+
+def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:
+    """Return whether two texts show all their memory, and the amounts differ by at most the smallest object."""
+    if before is None or after is None or not (before.nodes and after.nodes):
+        return False
+    if before.unknown_calls or after.unknown_calls or before.memory.growth != after.memory.growth:
+        return False
+    first, second = ((cost.known.likely, cost.typical, cost.large) for cost in (before.memory, after.memory))
+    return all(abs(a - b) <= LEAST_WORK["memory"] for a, b in zip(first, second, strict=True))
