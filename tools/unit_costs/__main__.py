@@ -3,7 +3,8 @@
 It writes the numbers into the tables of ``rlm_core/cost/library``, next to their snippets, or with ``--out`` into a
 JSON file. The shipped costs are the geometric mean of two machines, at the scale of the first (two-core x86-64 of AMD
 and of Intel, CPython 3.12): ``--merge FILE`` measures nothing and joins the file of another machine with them. A new
-entry begins as ``cost NAME = 0``, or ``0 + 0 * n``, and ``--missing`` measures it. ``--kinds`` measures nothing either:
+entry begins as ``cost NAME = 0``, or ``0 + 0 * n``, and ``--missing`` measures it together with some known ones, which
+say how fast this machine is: it writes seconds at the scale of the others. ``--kinds`` measures nothing either:
 it writes what typeshed says of functions that no table lists.
 """
 
@@ -26,9 +27,11 @@ from rlm_core.files import atomic_write
 
 from tools.counterfactual.measuring import MACHINE, interpreter
 
-from .entries import all_entries, written
-from .measuring import Cost, measure
-from .merging import merged
+from .entries import Entry, all_entries, written
+from .measuring import Cost, measure, rounded
+from .merging import merged, slowness
+
+_REFERENCES = 60  # known costs that say how fast a machine is
 
 
 def main() -> None:
@@ -60,22 +63,36 @@ def main() -> None:
         other = json.loads(arguments.merge.read_text(encoding="utf-8"))["costs"]
         _write(arguments.out, merged(known, other, entries), python)
         return
+    wanted = [entry for entry in entries if entry.name.startswith(arguments.only or "")]
+    slower = 1.0
+    if arguments.missing:
+        measured = [entry for entry in entries if _is_measured(known[entry.name])]
+        wanted = [entry for entry in wanted if not _is_measured(known[entry.name])]
+        references, _ = _measured(measured[:: max(len(measured) // _REFERENCES, 1)], python)
+        slower = slowness(known, references, entries)
+        print(f"this machine is {slower:.2f} times as slow as the reference", flush=True)
+    costs, failures = _measured(wanted, python, slower)
+    _write(arguments.out, costs, python)
+    sys.exit(1 if failures else 0)
+
+
+def _measured(entries: list[Entry], python: str, slower: float = 1.0) -> tuple[dict[str, Cost], int]:
+    """Return the costs of entries at the scale of a machine that is faster by a factor, and how many failed."""
     costs: dict[str, Cost] = {}
-    failures = 0
     for entry in entries:
-        is_known = bool(known[entry.name]["fixed"] or known[entry.name]["each"])
-        if not entry.name.startswith(arguments.only or "") or (arguments.missing and is_known):
-            continue
         try:
             [(_, cost)] = measure([entry], python)
         except DataError as error:
-            failures += 1
             print(error, file=sys.stderr)
             continue
-        costs[entry.name] = cost
-        print(f"{entry.name:36} {cost['fixed']:.3e} + {cost['each']:.3e} * {cost['law']}", flush=True)
-    _write(arguments.out, costs, python)
-    sys.exit(1 if failures else 0)
+        scaled: Cost = {**cost, **{part: rounded(float(cost[part]) / slower) for part in ("fixed", "each")}}
+        costs[entry.name] = scaled
+        print(f"{entry.name:36} {scaled['fixed']:.3e} + {scaled['each']:.3e} * {scaled['law']}", flush=True)
+    return costs, len(entries) - len(costs)
+
+
+def _is_measured(cost: Cost) -> bool:
+    return bool(cost["fixed"] or cost["each"])
 
 
 def _known(name: str, law: str) -> Cost:

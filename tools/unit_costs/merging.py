@@ -21,10 +21,7 @@ def merged(first: Mapping[str, Cost], second: Mapping[str, Cost], entries: Itera
     An entry of one table alone is taken from there.
     """
     listed = [entry for entry in entries if entry.name in first or entry.name in second]
-    both = [entry for entry in listed if entry.name in first and entry.name in second]
-    slower = statistics.median(
-        _seconds(second[entry.name], n) / _seconds(first[entry.name], n) for entry in both for n in entry.sizes
-    )
+    slower = slowness(first, second, listed)
     result: dict[str, Cost] = {}
     for entry in listed:
         points = []
@@ -38,6 +35,16 @@ def merged(first: Mapping[str, Cost], second: Mapping[str, Cost], entries: Itera
         known = (first.get(entry.name) or second[entry.name])["law"]
         result[entry.name] = {"fixed": rounded(fixed), "each": rounded(each), "law": known}
     return result
+
+
+def slowness(first: Mapping[str, Cost], second: Mapping[str, Cost], entries: Iterable[Entry]) -> float:
+    """How many times slower the machine of the second table is: the median of the entries that both have."""
+    return statistics.median(
+        _seconds(second[entry.name], n) / _seconds(first[entry.name], n)
+        for entry in entries
+        if entry.name in first and entry.name in second
+        for n in entry.sizes
+    )
 
 
 def _mean(values: list[float]) -> float:

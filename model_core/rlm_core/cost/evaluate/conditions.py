@@ -111,6 +111,10 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
         return _contains(context, left, right)
     sign = _COMPARE_SIGNS.get(type(op))
     for side in (left, right):
+        if sign is not None and library.special_rule(side, _SPECIAL[sign]) is not None:
+            computed = special(context, side, _SPECIAL[sign], right if side is left else left)
+            if computed is not None:
+                return computed
         rule = library.operator_rule("array", sign) if side.kind == "array" and sign is not None else None
         if rule is not None and sign is not None:
             return apply_rule(context, rule, sign, [left, right], {}, None)

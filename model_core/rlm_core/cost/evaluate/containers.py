@@ -79,6 +79,8 @@ def evaluate_dict(context: Context, node: ast.Dict) -> Value:
 def evaluate_subscript(context: Context, node: ast.Subscript) -> Value:
     """Return an item or a slice."""
     base = evaluate(context, node.value)
+    if library.special_rule(base, "__getitem__") is not None:
+        return special(context, base, "__getitem__", index_of(context, node.slice)) or UNKNOWN
     if base.kind == "array":
         index = index_of(context, node.slice)
         rule = library.operator_rule("array", "[]")

@@ -17,10 +17,11 @@ from ..library.unit_costs import each, primitive
 from .bindings import bind_target
 from .containers import is_stored
 from .library_calls import apply_rule
-from .objects import instance_attribute, property_of
+from .objects import instance_attribute, property_of, special
 from .operations import binary_operation, compiled
 
 _MOST_CONSTANTS = 10  # that are read inside each other
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
 
 
 def evaluate_constant(context: Context, node: ast.Constant) -> Value:
@@ -91,6 +92,9 @@ def attribute_of(context: Context, base: Value, name: str) -> Value:
     """An attribute of a value."""
     if base.kind == "module":
         return imported_value(f"{base.name}.{name}")
+    costly = library.property_rule(base, name)
+    if costly is not None:
+        return apply_rule(context, costly, f".{name}", [], {}, base)
     context.meter.spend(primitive("load.attribute"))
     if isinstance(base.payload, dict) and name in base.payload:
         stored: Value = base.payload[name]
@@ -153,6 +157,9 @@ def evaluate_unary(context: Context, node: ast.UnaryOp) -> Value:
     if value.known and isinstance(value.constant, (int, float)):
         is_float = isinstance(node.op, ast.Invert) and isinstance(value.constant, float)
         return UNKNOWN if is_float else literal(UNARY[type(node.op)](value.constant))
+    computed = special(context, value, _UNARY[type(node.op)])
+    if computed is not None:
+        return computed
     if value.kind == "array":
         rule = library.operator_rule("array", "-")
         return apply_rule(context, rule, "-", [value, literal(0)], {}, None) if rule is not None else value

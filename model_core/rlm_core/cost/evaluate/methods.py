@@ -15,6 +15,7 @@ from .bindings import fill, grow, shrink
 from .expressions import attribute_of
 from .function_bodies import is_open
 from .library_calls import apply_rule
+from .shown_types import of_kind
 
 
 def method_target(context: Context, receiver: Value, function: ast.Attribute) -> Value:
@@ -67,7 +68,10 @@ def call_method(
     )
     rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
     if rule is None and receiver.kind == "unknown":
-        rule = _container_rule(method)
+        telling = library.TELLING.get(method)
+        rule = library.method_rule(telling, method) if telling is not None else _container_rule(method)
+        if telling is not None:
+            receiver = of_kind(telling, receiver.name)
         if method == "join" and not args:
             # That of a text takes an argument.
             rule = library.method_rule("threading.Thread", "join")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from .. import library
 from ..domain import object_sizes
 from ..domain.constructors import ConstructorReading, Footprint, sizes_in
 from ..domain.context import Context
@@ -19,6 +20,7 @@ from ..domain.values import UNKNOWN, Entries, Value
 from ..library.unit_costs import primitive
 from ..scope import Definition, Trace
 from .function_bodies import MOST_INLINED, definition_of, is_open, read_function
+from .library_calls import apply_rule
 from .parameters import assumed
 from .shown_types import of_hint, typed
 
@@ -57,9 +59,15 @@ def _fields_of(context: Context, name: str) -> dict[str, ast.expr | None] | None
 
 
 def special(context: Context, base: Value, method: str, *args: Value) -> Value | None:
-    """Return what a special method of the program's own classes returns, such as ``__add__``; None if there is none."""
+    """Return what a special method of an object returns, such as ``__add__``; None where nothing is known of it.
+
+    Those of the program's own classes are read, those of the library's are entries of its tables.
+    """
     if base.kind not in ("unknown", "object"):
         return None
+    rule = library.special_rule(base, method)
+    if rule is not None:
+        return apply_rule(context, rule, method, args, {}, base)
     owner = base.owner
     definition = context.frame.scope.function(method, owner, context.frame.qualname) if owner else None
     if definition is None or is_open(context, definition):

@@ -36,6 +36,8 @@ _COMPUTED = {
 def binary_operation(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of a binary operation; spends what it costs."""
     computed = special(context, left, _METHODS[type(op)], right)
+    if computed is None and library.special_rule(right, _METHODS[type(op)]) is not None:
+        computed = special(context, right, _METHODS[type(op)], left)
     if computed is not None:
         return computed
     sign = _SIGNS[type(op)]

@@ -42,6 +42,7 @@ _METHODS = {
          "relative_to", "is_relative_to", "as_posix", "is_dir", "is_file", "rglob", "expanduser", "with_stem"),
         _PATH,
     ),
+    **library.TELLING,
 }  # fmt: skip
 """Method -> the type that has it."""
 
@@ -77,7 +78,8 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
         return of_kind(short, name)
     if context.frame.scope.is_class(dotted):
         return Value("unknown", name=name, type=dotted)
-    return Value("object", name=dotted) if library.is_type(dotted) else None
+    dotted = library.ALIASES.get(dotted, dotted)
+    return of_kind(dotted, name) if dotted == "array" or library.is_type(dotted) else None
 
 
 def _of_union(context: Context, sides: list[ast.expr], name: str, depth: int) -> Value | None:
@@ -95,16 +97,26 @@ def of_kind(kind: str, name: str) -> Value:
     size = of_size(name) if name else None
     if kind in _TEXTS:
         return Value(kind, size=size, item=Value("str", size=ONE) if kind == "str" else Value("int"))
-    return Value(kind, size=size) if kind in _CONTAINERS.values() else Value("object", name=kind)
+    if kind in _CONTAINERS.values() or kind == "array":
+        return Value(kind, size=size)
+    return Value("object", name=kind, size=size if library.has_rows(kind) else None)
 
 
 @lru_cache(maxsize=128)
 def of_uses(node: Function) -> Mapping[str, str]:
-    """Map names in a function to the kind or type that their uses show; two that differ show nothing."""
+    """Map names in a function to the kind or type that their uses show.
+
+    Of two that differ, the one that has all the methods counts, else none.
+    """
     shown: dict[str, set[str]] = {}
+    used: dict[str, set[str]] = {}
     for inner in nodes_of(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             receiver, kind = inner.func.value, _METHODS.get(inner.func.attr)
+            if kind is not None and isinstance(receiver, ast.Name):
+                used.setdefault(receiver.id, set()).add(inner.func.attr)
+        elif isinstance(inner, ast.Attribute) and inner.attr in library.TELLING_ATTRIBUTES:
+            receiver, kind = inner.value, library.TELLING_ATTRIBUTES[inner.attr]
         elif isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div) and _is_text(inner.right):
             receiver, kind = inner.left, _PATH
             while isinstance(receiver, ast.BinOp) and isinstance(receiver.op, ast.Div):
@@ -113,6 +125,9 @@ def of_uses(node: Function) -> Mapping[str, str]:
             continue
         if kind is not None and isinstance(receiver, ast.Name):
             shown.setdefault(receiver.id, set()).add(kind)
+    for name, kinds in shown.items():
+        if len(kinds) > 1:
+            kinds &= {kind for kind in kinds if all(library.method_rule(kind, method) for method in used.get(name, ()))}
     return {name: kinds.pop() for name, kinds in shown.items() if len(kinds) == 1}
 
 
@@ -142,6 +157,7 @@ def typed(
                 open_names.discard(parameter.arg)
                 shown[parameter.arg] = ast.unparse(parameter.annotation)
     shown |= {name: kind for name, kind in of_uses(node).items() if name in open_names}
+    shown |= {name: kind for name in open_names - shown.keys() if (kind := library.usual_type(name)) is not None}
     known = {**(others or {}), **shown}
     for name in sorted(open_names & known.keys()):
         value = of_hint(context, parse_expression(known[name]), values[name].name)

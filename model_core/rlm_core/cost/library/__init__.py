@@ -13,6 +13,7 @@ from ..domain.quantities import ONE
 from ..domain.values import Call, Value
 from . import result_kinds
 from .array_values import new_pages, refaulted
+from .conventional_names import ALIASES, CONVENTIONAL, TELLING, TELLING_ATTRIBUTES, usual_type
 from .entries import Entries
 from .result_kinds import function_result, method_result
 from .rules import ENDLESS, SHORT, Rule, collection_cost, is_endless, passed
@@ -20,14 +21,18 @@ from .statements import read_tables
 from .unit_costs import primitive
 
 __all__ = [
+    "ALIASES",
     "CONVENTIONAL",
     "ENDLESS",
     "ENTRIES",
     "SHORT",
+    "TELLING",
+    "TELLING_ATTRIBUTES",
     "Rule",
     "attribute",
     "collection_cost",
     "function_result",
+    "has_rows",
     "is_endless",
     "is_type",
     "method_result",
@@ -35,25 +40,13 @@ __all__ = [
     "new_pages",
     "operator_rule",
     "passed",
+    "property_rule",
     "refaulted",
     "rule_for",
+    "special_rule",
+    "usual_type",
 ]
 
-_MODULES = """
-    abc argparse array ast asyncio base64 bisect bz2 collections concurrent contextlib copy csv ctypes dataclasses
-    datetime decimal difflib email enum fractions functools gc getpass glob gzip hashlib heapq hmac html http httpx
-    inspect io ipaddress itertools json logging lzma math multiprocessing numpy operator os pandas pathlib pickle
-    pprint queue random re requests secrets select shlex shutil signal smtplib socket sqlite3 ssl statistics string
-    struct subprocess sys tempfile textwrap threading time timeit torch typing unicodedata unittest urllib urllib3
-    uuid warnings weakref xml zipfile zlib aiohttp boto3 redis psycopg2 paramiko trio anyio
-"""
-CONVENTIONAL: dict[str, str] = {
-    **{name: name for name in _MODULES.split()}, "np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot",
-    "mpl": "matplotlib", "sns": "seaborn", "tf": "tensorflow", "nn": "torch.nn", "F": "torch.nn.functional",
-    "sp": "scipy", "nx": "networkx", "dt": "datetime", "tk": "tkinter", "mp": "multiprocessing", "th": "threading",
-    "ET": "xml.etree.ElementTree", "osp": "os.path", "la": "numpy.linalg",
-}  # fmt: skip
-"""What a name usually is that no import explains: local name -> dotted module."""
 ENTRIES = Entries(read_tables()["entry"])
 _OWN_KINDS = frozenset({"str", "list", "dict", "set", "bytes", "int", "float"})
 _OF_CLASSES = frozenset(
@@ -93,6 +86,11 @@ def is_type(name: str) -> bool:
     return name in _TYPES or result_kinds.is_class(name)
 
 
+def has_rows(name: str) -> bool:
+    """Return whether objects of this type have a length, which is named after them."""
+    return (name, "__len__") in ENTRIES.methods
+
+
 def method_rule(kind: str, name: str) -> Rule | None:
     """Return the rule of a method of values of this kind, or of objects of this type (``threading.Thread``).
 
@@ -102,6 +100,20 @@ def method_rule(kind: str, name: str) -> Rule | None:
     if kind == "function" and name in _OF_CLASSES:
         return _of_class(name)
     return ENTRIES.method(kind, name) or ENTRIES.method(kind, "*")
+
+
+def special_rule(value: Value, name: str) -> Rule | None:
+    """Return the rule of a special method (``__add__``) of an object of the library."""
+    return ENTRIES.method(value.name, name) if value.kind == "object" and value.payload is None else None
+
+
+def property_rule(value: Value, name: str) -> Rule | None:
+    """Return the rule of an attribute of an object of the library that takes time; ``.*`` is any other attribute."""
+    if value.kind != "object" or value.payload is not None:
+        return None
+    if (value.name, name) in ENTRIES.attributes:
+        return None
+    return ENTRIES.method(value.name, f".{name}") or ENTRIES.method(value.name, ".*")
 
 
 def operator_rule(kind: str, operator: str) -> Rule | None:

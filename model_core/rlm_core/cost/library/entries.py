@@ -83,16 +83,17 @@ class Entries:
                 _insert(self.functions, name, statement)
             return
         first = names[0]
-        table = (
-            self.attributes if first[0] == "." else self.operators if first.startswith("operator ") else self.methods
-        )
+        table = self.operators if first.startswith("operator ") else self.methods
+        if first[0] == "." and "| cost " not in statement.text:  # one that takes time is called like a method
+            table = self.attributes
+            names = [name.removeprefix(".") for name in names]
         for owner in statement.owners:
             _, _, dotted = owner.partition(" ")
             for name in names:
                 if dotted:
                     _insert(self.functions, f"{dotted}.{name}", statement)
                 else:
-                    _insert(table, (owner, name.removeprefix("operator ").removeprefix(".")), statement)
+                    _insert(table, (owner, name.removeprefix("operator ")), statement)
 
     def function(self, name: str) -> Rule | None:
         """The rule of a function."""

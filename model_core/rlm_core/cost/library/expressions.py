@@ -20,6 +20,7 @@ Values are
     int[q], float[q], index[q]  a number of that value, an int of at most that value
     list[q, item], grown[q, item]    with fresh items; the second with the room that appending reserves
     lazy(q, item, step)         an iterator, and the seconds per item
+    array[q], pandas.Series[q]  an array of so many elements, an object of a type with so many rows
     item(x), entry(x), bare(x)  an item of a container, a value of a dict, a value without its memory
     pair(x, y)                  a fresh tuple
     literal(1.5)                a constant
@@ -30,6 +31,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..domain import object_sizes
@@ -70,7 +72,7 @@ _PLAIN: dict[str, Value] = {
     "None": NONE, "unknown": UNKNOWN, "bool": rules.BOOL, "int": rules.INT, "float": rules.FLOAT,
 }  # fmt: skip
 _KINDS = frozenset({
-    "int", "float", "bool", "complex", "str", "bytes", "bytearray", "list", "tuple", "set", "dict", "slice",
+    "int", "float", "bool", "complex", "str", "bytes", "bytearray", "array", "list", "tuple", "set", "dict", "slice",
     "memoryview", "iterator", "view", "class", "object", "function", "module", "unknown",
 })  # fmt: skip
 _TEXTS = frozenset({"str", "bytes", "text"})
@@ -134,7 +136,7 @@ class Compiler:
                 if isinstance(counted, _Always):
                     return _always(seconds(name, counted.result))
                 return lambda call: seconds(name, counted(call))
-        return _always(constant(primitive(_dotted(node))))
+        return _always(seconds(_dotted(node)))
 
     def _operation(self, node: ast.BinOp) -> Evaluated:
         if isinstance(node.op, ast.Div | ast.Pow):
@@ -165,6 +167,8 @@ class Compiler:
                 return _always(Value(name))
             case ast.Subscript(value=ast.Name(id=name), slice=inner):
                 return self._sized(name, inner)
+            case ast.Subscript(value=ast.Attribute() as type_, slice=inner):
+                return _applied(partial(rules.rows, _dotted(type_)), self._quantity(inner))
             case ast.Call(func=ast.Name(id="bare"), args=[inner]):
                 return _applied(rules.bare, self._value(inner))
             case ast.Call(func=ast.Name(id="item"), args=[inner]):
@@ -186,6 +190,8 @@ class Compiler:
             return _applied(rules.text, self._quantity(inner), _receiver_kind)
         if kind in _TEXTS:
             return _applied(rules.text, self._quantity(inner), _always(kind))
+        if kind == "array":
+            return _applied(partial(rules.rows, kind), self._quantity(inner))
         if kind == "index":
             return _applied(_index, self._quantity(inner))
         if kind in ("int", "float"):

@@ -34,6 +34,7 @@ CHARACTER = Value("str", size=ONE)
 BYTE = Value("int")
 # A short text of unknown content, such as ``str(x)``; a range, because nothing in the text fixes it.
 SHORT = constant(1.0, 40.0, 8.0)
+_COLUMNS = 4  # of a table whose columns are not known
 _GIVEN = Value()  # an argument that is there, and not known
 
 
@@ -147,6 +148,14 @@ def container(
     if fresh and entry is not None:
         held = held + entry.bytes * size
     return Value(kind, size=size, item=bare(item), entry=bare(entry) if entry is not None else None, bytes=held)
+
+
+def rows(type_: str, size: Quantity) -> Value:
+    """A fresh table or column of a library: an object of a type with that many rows of numbers; or an array."""
+    held = size.times(8.0 * _COLUMNS if type_.endswith("Frame") else 8.0)
+    if type_ == "array":
+        return Value("array", size=size, bytes=held)
+    return Value("object", name=type_, size=size, bytes=held)
 
 
 def collection_cost(item: Value, count: Quantity) -> Quantity:

@@ -5,7 +5,7 @@
     math.{sin, cos}(x) -> float | cost math.sin | fold                 functions: the result, and what a call does
     str, bytes:                         kinds of value, or types of object, that have the indented members below
         strip() -> text[len(self)] | cost str.strip(len(self)) | fold  a method
-        .name -> str[10]                an attribute
+        .name -> str[10]                an attribute; ``.*`` is any other one, if it has a clause ``cost``
         operator + by array_elementwise.add                            an operator, by a function of this package
 
 Braces list alternatives. A line that begins with ``|`` or ``->`` continues the one

@@ -14,6 +14,10 @@ from functools import cache
 from ..domain.quantities import ONE, Quantity, constant
 from .statements import Statement, read_tables
 
+# What calls of these libraries cost, as multiples of what was measured with the cheapest types of columns and features:
+# the least, the most and the likely. Those of functions that were not used to measure the costs are between them.
+_SPREAD = (1.0, 5.0, 1.6)
+_SPREAD_LIBRARIES = frozenset({"pandas", "sklearn", "scipy", "matplotlib", "seaborn", "bs4", "lxml", "PIL", "jinja2"})
 _COST = re.compile(r"cost (\S+) = (\S+)(?: \+ (\S+) \* ([^|]+?))?(?: \||$)")
 
 
@@ -103,10 +107,10 @@ def seconds(name: str, count: Quantity | None = None) -> Quantity:
         KeyError: the table has no such name.
     """
     cost = table()[name]
-    fixed = constant(cost.fixed)
-    if count is None or not cost.each:
-        return fixed
-    return fixed + law(count, cost.degree, cost.logs).times(cost.each)
+    total = constant(cost.fixed)
+    if count is not None and cost.each:
+        total = total + law(count, cost.degree, cost.logs).times(cost.each)
+    return total * constant(*_SPREAD) if name.partition(".")[0] in _SPREAD_LIBRARIES else total
 
 
 def law(count: Quantity, degree: float, logs: int = 0) -> Quantity:
