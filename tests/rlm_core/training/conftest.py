@@ -122,6 +122,9 @@ def function_rows(count: int) -> list[dict[str, Any]]:
                     "work": None,
                     "calls": {"sites": [site], "outside": 0, "unresolved": 0} if number % 3 else None,
                     "repository": None,
+                    "sizes": None,
+                    "sized": None,
+                    "first": None,
                 }
             )
     return rows
@@ -152,6 +155,9 @@ def program_rows(count: int) -> list[dict[str, Any]]:
                     "work": None,
                     "calls": None,
                     "repository": None,
+                    "sizes": None,
+                    "sized": None,
+                    "first": None,
                 }
             )
     return rows
@@ -186,6 +192,9 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
                 "work": None,
                 "calls": None,
                 "repository": None,
+                "sizes": None,
+                "sized": None,
+                "first": None,
             }
             for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
             for size in (1024, 1048576)
