@@ -87,6 +87,8 @@ def test_a_transformer_block_has_projections_attention_and_feed_forward() -> Non
         ("x[..., y.long()]", ("4x5", "7x2"), (4, 7, 2), 0),
         ("torch.stack(x.chunk(3, dim=1)).permute(2, 0, 1)", ("2x6",), (2, 3, 2), 0),
         ("F.interpolate(x, scale_factor=2)", ("1x2x3x4",), (1, 2, 6, 8), 0),
+        ("x.expand(size=(2, 4, 5))", ("4x5",), (2, 4, 5), 0),
+        ("list(map(lambda a, b: a @ b, [x], [y]))[0]", ("4x5", "5x6"), (4, 6), 120),
     ],
 )  # fmt: skip
 def test_a_function_has_the_shape_and_products_of_pytorch(

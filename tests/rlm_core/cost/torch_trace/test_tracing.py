@@ -90,6 +90,19 @@ def test_imports_may_be_missing() -> None:
     assert trace(bare) == trace(MODULE)
 
 
+@pytest.mark.parametrize("header", ["class Sizes(NamedTuple):", "@dataclass\nclass Sizes:"])
+def test_fields_of_data_classes_are_attributes(header: str) -> None:
+    text = f"""
+{header}
+    rows: int
+    columns: int = 3
+def f(x):
+    sizes = Sizes(rows=4)
+    return x.view(sizes.rows, sizes.columns)
+"""
+    assert trace(text, {"arg0": "12x1"}).outputs == ((4, 3),)
+
+
 def test_fusion_keeps_what_only_pointwise_work_reads_in_registers() -> None:
     text = "import torch\ndef f(x, w):\n    return torch.tanh(torch.exp(x) + 1) @ w\n"
     operations = trace(text, {"arg0": "64x64", "arg1": "64x64"}).operations
