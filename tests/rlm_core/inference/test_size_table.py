@@ -55,7 +55,7 @@ def test_given_sizes_of_other_inputs_stay(predictor: Predictor) -> None:
     assert {size.name for size in found.rows[0].costs[0].at.sizes} == {"xs", "ys"}
 
 
-def test_where_nothing_supports_a_number_nothing_is_asked(predictor: Predictor) -> None:
+def test_without_a_number_at_any_size_there_is_no_table(predictor: Predictor) -> None:
     [answers] = predictor.predict([code(SEND)], [QUERIES])
     assert texts_for_table(code(SEND), answers) == []
     assert texts_for_table(CodeText("int main() {}", "cpp", "program"), answers) == []
