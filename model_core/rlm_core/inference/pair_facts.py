@@ -8,7 +8,6 @@ sizes: then the sizes decide, of which the texts say nothing.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from rlm_core.cost.analysis import TYPICAL_CALL_SECONDS
@@ -20,8 +19,8 @@ from .growth_facts import input_growth
 from .work_mixture import LEAST_WORK, facts_of, log_work
 
 _MORE = 1 + 1e-6
-# From this change of the work on, in log10, operations on unknown types do not turn it round.
-_CLEAR = math.log10(2)
+# Where the known work of one text is so many times that of the other, operations on unknown types do not turn it round.
+_CLEAR = 2.0
 _UNNAMED = "?"
 
 
@@ -80,9 +79,10 @@ def _is_decided_by_the_known(before: WorkFacts, after: WorkFacts, metric: str) -
     first, second = dict(before.unknown), dict(after.unknown)
     removed = {name for name, times in first.items() if times > second.get(name, 0.0) * _MORE}
     added = {name for name, times in second.items() if times > first.get(name, 0.0) * _MORE}
-    if abs(work_moved(before, after, metric)) >= _CLEAR:
+    known, also_known = _known_work(before, metric), _known_work(after, metric)
+    if max(known, also_known) >= _CLEAR * max(min(known, also_known), LEAST_WORK[metric]):
         removed, added = ({name for name in names if name.endswith("()")} for names in (removed, added))
-    moved = _known_work(after, metric) - _known_work(before, metric)
+    moved = also_known - known
     return not (removed and added) and (not added or moved >= 0) and (not removed or moved <= 0)
 
 

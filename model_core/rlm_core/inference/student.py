@@ -431,7 +431,7 @@ class OnnxPredictor:
             # The text decides: what the model reads into other changes is not a change of the memory.
             return centred(cost_ratio(basis, metric, after.device, self.model_id, model, (0.0, 0.0, 0.0), task))
         ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
-        if basis != "call" or None in work or is_fixed(before) or is_fixed(after):
+        if basis != "call" or None in work or (is_fixed(before) and is_fixed(after)):
             return ratio
         if not is_decided(*texts, metric):
             # What differs is not known: as for two revisions of which the facts say nothing.

@@ -57,6 +57,7 @@ LOOP = "    for _ in range(1000):\n        pass\n"
         ("    a + 1\n", "    a + 1\n    a + 2\n", True),
         ("    a.b\n", "    a.c\n", False),
         ("    a.b\n" + LOOP, "    a.c\n", True),  # an attribute hardly takes that long
+        ("    len(a)\n", "    a.count()\n", False),  # a call that is not known makes neither text clear
     ],
 )
 def test_a_pair_is_decided_by_what_is_known(before: str, after: str, decided: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -404,3 +404,21 @@ def called_name(node: ast.Call) -> str:
 
 
 SHRINKING = frozenset({"pop", "popleft", "popitem"})
+
+
+@lru_cache(maxsize=256)
+def bound_methods(node: Function) -> Mapping[str, ast.Attribute]:
+    """Map names that a function binds once, to an attribute of a name, to that attribute."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for inner in nodes_of(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, (ast.Store, ast.Del)):
+            found.setdefault(inner.id, []).append(None)
+        elif isinstance(inner, ast.Assign) and len(inner.targets) == 1 and isinstance(inner.targets[0], ast.Name):
+            found.setdefault(inner.targets[0].id, []).append(inner.value)
+    methods = {}
+    for name, values in found.items():
+        # The target of the assignment is a name that is stored, too.
+        bound = [value for value in values if value is not None]
+        if len(values) == 2 and len(bound) == 1 and isinstance(bound[0], ast.Attribute) and dotted_name(bound[0]):
+            methods[name] = bound[0]
+    return methods

@@ -13,7 +13,7 @@ from ..domain.dispatch import call_value, evaluate
 from ..domain.meter import PendingCause
 from ..domain.quantities import ONE, ZERO, Quantity
 from ..domain.records import replace
-from ..domain.syntax import called_name
+from ..domain.syntax import bound_methods, called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
 from .bindings import fill, grow, shrink
@@ -56,6 +56,12 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         target = method_target(context, receiver, function)
     else:
         target = evaluate(context, function)
+        method = _bound_method(context, function) if target.kind == "unknown" else None
+        if method is not None:
+            call = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
+            if node in context.awaited:
+                context.awaited.add(call)
+            return _call_of(context, call)
     if target.kind in ("function", "module") and target.name.endswith(("asyncio.gather", "asyncio.wait")):
         return gather(context, node)
     name = called_name(node)
@@ -69,6 +75,14 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         with in_the_background(context):
             return _result_of(context, node, name, target, receiver)
     return _result_of(context, node, name, target, receiver)
+
+
+def _bound_method(context: Context, function: ast.expr) -> ast.Attribute | None:
+    """Return the method that a local name stands for, as after ``append = items.append``."""
+    node = context.frame.node
+    if not isinstance(function, ast.Name) or node is None or isinstance(node, ast.Lambda):
+        return None
+    return bound_methods(node).get(function.id)
 
 
 def _is_coroutine(context: Context, target: Value) -> bool:

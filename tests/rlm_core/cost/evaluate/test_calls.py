@@ -136,3 +136,25 @@ def test_what_a_method_appends_stays_in_its_object() -> None:
     ]
     assert facts is not None
     assert facts.memory.known.likely == pytest.approx(1000 * 865, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("named", "called"),
+    [
+        (
+            "out = []\n    add = out.append\n    for x in items:\n        add(x)\n",
+            "out = []\n    for x in items:\n        out.append(x)\n",
+        ),
+        ("find = names.index\n    return [find(x) for x in items]\n", "return [names.index(x) for x in items]\n"),
+    ],
+)
+def test_a_name_that_is_bound_once_to_a_method_is_that_method(named: str, called: str) -> None:
+    head = "def f(items: list[int], names: list[int]):\n    "
+    first, second = facts_of(head + named), facts_of(head + called)
+    assert first.unknown == second.unknown == ()
+    assert first.latency.typical == pytest.approx(second.latency.typical, rel=0.05)
+
+
+def test_a_name_that_is_bound_again_is_not_a_method() -> None:
+    facts = facts_of("def f(items: list[int], go):\n    add = items.append\n    add = go\n    add(1)\n")
+    assert [name for name, _ in facts.unknown] == ["add()"]
