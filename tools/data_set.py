@@ -1,4 +1,4 @@
-"""What the generators' commands share: a builder -> a Parquet file, with progress and a report on the terminal."""
+"""Parts that the generators' commands share: a builder -> a Parquet file, with progress and a report."""
 
 from __future__ import annotations
 

@@ -732,7 +732,7 @@ class CallCount:
 
 @dataclass(frozen=True, slots=True)
 class CostAtSizes:
-    """What supports a cost at given sizes.
+    """The evidence for a cost at given sizes.
 
     ``curve``: a line through measurements at several sizes; ``beyond`` is how far the size is above the largest of
     them, at least 1. ``arithmetic``: the text fixes everything but the sizes. ``bound``: it does not; the cost is at

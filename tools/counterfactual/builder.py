@@ -43,7 +43,7 @@ _METRICS = ("latency", "memory")
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What the model reads of a function: its module, its text, its callees, the facts of its work, and its calls.
+    """The parts of a function that the model reads: its module, text, callees, facts of its work, and calls.
 
     Facts and calls are as the columns of a data set have them.
     """
@@ -173,7 +173,7 @@ def _noise(metric: str, base: dict[str, Any], function: dict[str, Any]) -> float
 
 
 def is_neutral(kind: str) -> bool:
-    """Whether edits of a kind should change no cost."""
+    """Return whether edits of a kind should change no cost."""
     return kind.startswith(NEUTRAL) or (kind in EDITS and EDITS[kind].neutral)
 
 

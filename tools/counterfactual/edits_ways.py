@@ -70,7 +70,7 @@ def loop_for_comprehension(function: ast.FunctionDef, rng: Random) -> bool:
 
 
 def list_for_generator(function: ast.FunctionDef, rng: Random) -> bool:
-    """What was consumed lazily is built as a list first."""
+    """Build a list first of items that were consumed lazily."""
     found = [
         node
         for node in ast.walk(function)
@@ -126,7 +126,7 @@ def _reads(loop: ast.For | ast.While, name: str) -> bool:
 
 
 def drop_cache(function: ast.FunctionDef, rng: Random) -> bool:
-    """What was computed before is computed again."""
+    """Compute again what was computed before."""
     for block, at in places(function, ast.If):
         statement = block[at]
         assert isinstance(statement, ast.If)

@@ -38,7 +38,7 @@ _DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a measurement kept: groups, functions (bases and edits), and what was left out by reason."""
+    """The rows that a measurement kept: groups, functions (bases and edits), and what was left out by reason."""
 
     groups: int
     functions: int

@@ -98,12 +98,12 @@ def rename(node: ast.AST, names: dict[str, str]) -> None:
 
 
 def is_call(node: ast.AST, *names: str) -> bool:
-    """Whether ``node`` calls one of the named functions, ``sum`` or ``heapq.heappush``."""
+    """Return whether ``node`` calls one of the named functions, ``sum`` or ``heapq.heappush``."""
     return isinstance(node, ast.Call) and source(copy.copy(node.func)) in names
 
 
 def is_method(node: ast.AST, owner: str, *methods: str) -> bool:
-    """Whether ``node`` calls a method of the variable ``owner``."""
+    """Return whether ``node`` calls a method of the variable ``owner``."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -121,7 +121,7 @@ def assigned(statement: ast.stmt) -> str | None:
 
 
 def leaves_loop(body: Block) -> bool:
-    """Whether statements hold a ``break``, ``continue`` or ``return``."""
+    """Return whether statements hold a ``break``, ``continue`` or ``return``."""
     return any(
         isinstance(found, (ast.Break, ast.Continue, ast.Return)) for statement in body for found in ast.walk(statement)
     )

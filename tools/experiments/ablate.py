@@ -1,4 +1,4 @@
-"""What each part of the model buys, on functions (Python) and programs (Python, C++).
+"""The gain of each part of the model, on functions (Python) and programs (Python, C++).
 
     python -m tools.experiments.ablate --run RUN_DIR --config configs/student.toml --data functions.parquet \
         leethub.parquet --out ablations.json [--tokens 1200000] [--share 0.3]

@@ -87,14 +87,14 @@ def timed(call: Callable[..., Any], arguments: tuple[Any, ...], repeats: int) ->
 
 
 def is_same(left: Any, right: Any) -> bool:
-    """Whether two results are equal; sums of floats may be made in another order."""
+    """Return whether two results are equal; sums of floats may be made in another order."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_same, left, right))
     return math.isclose(left, right) if isinstance(left, float) else bool(left == right)
 
 
 async def latency_ratio(client: Client, before: str, after: str) -> float:
-    """What ``compare`` answers about the latency of the one function that both texts define."""
+    """Return the answer of ``compare`` about the latency of the one function that both texts define."""
     answer = await client.call_tool("compare", {"before": before, "after": after})
     assert answer.structured_content is not None, answer
     [row] = [row for row in answer.structured_content["rows"] if row["metric"] == "latency"]

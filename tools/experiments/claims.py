@@ -25,7 +25,7 @@ _BUILTIN = Path(rlm_core.__file__).parent / "builtin"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed of a function, with its probability; ``line`` is 1-based."""
+    """A claim about a function, with its probability; ``line`` is 1-based."""
 
     kind: str
     file: str

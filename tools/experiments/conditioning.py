@@ -1,4 +1,4 @@
-"""What it buys to know other numbers of the same network: accuracy, then latencies, on unseen NAS-Bench-201 networks.
+"""The gain from other known numbers of the same network: accuracy, then latencies, on unseen NAS-Bench-201 networks.
 
     python -m tools.experiments.conditioning --data nas.parquet --run RUN_DIR [--epochs 6] [--share 1] \
         [--out FIGURES.json]

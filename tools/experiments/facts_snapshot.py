@@ -170,7 +170,7 @@ class Difference:
 
 
 def differences(place: str, before: Facts | None, after: Facts | None) -> Iterator[Difference]:
-    """What differs between the facts of a unit."""
+    """Return the differences between the facts of a unit."""
     if before is None or after is None:
         if before is not after:
             kind = "facts that were not there" if before is None else "no facts any more"

@@ -41,7 +41,7 @@ def commits(repository: Path, count: int) -> list[str]:
 
 
 def findings(repository: Path, commit: str, predictor: Predictor) -> Iterator[LocatedFinding]:
-    """What ``rlm-lsp check --diff HEAD^`` reports at a commit."""
+    """Return the findings of ``rlm-lsp check --diff HEAD^`` at a commit."""
     git(repository, "checkout", "-q", "-f", "--detach", commit)
     checked = find_files([repository], (), f"{commit}^")
     yield from Checker(checked, lambda: predictor, revision=f"{commit}^").run(lambda done, total: None)

@@ -55,7 +55,7 @@ class Counts:
 
 @dataclass(slots=True)
 class _Recorder:
-    """What ran since the last function, and the counts of all functions."""
+    """The parts that ran since the last function, and the counts of all functions."""
 
     functions: int = 0
     lines: Counter[Place] = field(default_factory=Counter)

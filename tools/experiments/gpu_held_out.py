@@ -84,7 +84,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is predicted of a GPU's rows, log10 seconds ``(draws, own)`` each."""
+    """The predictions of a GPU's rows, log10 seconds ``(draws, own)`` each."""
 
     median: Array
     low: Array
@@ -186,7 +186,7 @@ def _adapted(task: Task, known: Array, given: Indices, at: Indices, residuals: R
 def _tuned(
     task: Task, base: Forest, unseen: Array, given: Indices, at: Indices, residuals: Residuals
 ) -> tuple[Array, Array, Array]:
-    """What the slice tuner makes of the given rows, under its guard."""
+    """Return the result of the slice tuner on the given rows, under its guard."""
     rows = task.own[given]
     group, here = task.group[rows], task.features[task.own[at]]
     folds, bands = folds_of(group), ForestBands(_SLICE, residuals)

@@ -222,7 +222,7 @@ def report(task: Task, found: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _student(directory: Path, task: Task) -> Array:
-    """What an exported student predicts, at least its floor, with the work facts of the texts left out."""
+    """Return the predictions of an exported student, at least its floor, with the work facts of the texts left out."""
     predictor = OnnxPredictor(directory, join_facts=False)
     answers = predictor.predict([row.code for row in task.rows], [[row.query] for row in task.rows])
     medians = [max(one.median or 0.0, one.floor) if one.median is not None else np.nan for [one] in answers]

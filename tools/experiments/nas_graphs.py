@@ -73,12 +73,12 @@ def check(path: Path, runs: int, made: dict[Architecture, Counts]) -> str:
 
 
 def same(label: str, counted: float) -> bool:
-    """Whether a printed number is the counted one, rounded to the six significant digits that labels keep at least."""
+    """Return whether a printed number is the counted one, rounded to six significant digits as in labels."""
     return float(label) == counted or float(f"{counted:.6g}") == float(label)
 
 
 def runs_finite(model: onnx.ModelProto) -> bool:
-    """Whether onnxruntime runs the model with random weights and all outputs are finite."""
+    """Return whether onnxruntime runs the model with random weights and all outputs are finite."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

@@ -1,4 +1,4 @@
-"""What costs of callees are worth on packages that the model has not seen, cold and with measurements.
+"""The gain from costs of callees on packages that the model has not seen, cold and with measurements.
 
     python -m tools.experiments.propagated_costs --data CALLS.parquet... [--model DIR] [--most 500] [--out FIGURES.json]
 
@@ -147,7 +147,7 @@ def _figures(values: npt.NDArray[np.float64], answers: Answers, mask: Mask) -> d
 
 
 def gains(before: dict[str, Any], after: dict[str, Any], metric: str) -> None:
-    """What measuring half of a package gains, over packages."""
+    """Return the gain from measuring half of a package, over packages."""
     pairs = [
         (entry, after["packages"][name]) for name, entry in before["packages"].items() if name in after["packages"]
     ]

@@ -25,7 +25,7 @@ from rlm_core.training.student.trees_fit import fit_trees
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What does not depend on labels: uncropped ids, syntax counts and encodings of the corpus' texts."""
+    """The data that do not depend on labels: uncropped ids, syntax counts and encodings of the corpus' texts."""
 
     ids: list[Ids]
     counts: npt.NDArray[np.float32]

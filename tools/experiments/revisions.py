@@ -180,7 +180,7 @@ def log_of(metric: str) -> Callable[[float], float]:
 
 
 def _between(metric: str, low: float, value: float, high: float) -> bool:
-    """Whether a value is in a band, as far as the measurement resolves it."""
+    """Return whether a value is in a band, as far as the measurement resolves it."""
     log = log_of(metric)
     return log(low) <= log(value) + _ROUNDING and log(value) <= log(high) + _ROUNDING
 

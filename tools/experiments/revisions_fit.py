@@ -1,4 +1,4 @@
-"""What two releases of packages say about predicted ratios: rows of ``tools.experiments.revisions`` -> their spread.
+"""Fit predicted ratios to two releases of packages: rows of ``tools.experiments.revisions`` -> their spread.
 
     python -m tools.experiments.revisions_fit ROWS.jsonl
 

@@ -1,4 +1,4 @@
-"""What `rlm-lsp tune` buys on packages that the model has not seen: tuned on half of the modules, asked of the rest.
+"""The gain from `rlm-lsp tune` on unseen packages: tuned on half of the modules, asked of the rest.
 
     python -m tools.experiments.tune_halves --labels LABELS.jsonl.gz --source-cache DIR --work DIR [--packages NAME...]
         [--model DIR] [--fewest 200] [--out FIGURES.json]

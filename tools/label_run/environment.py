@@ -147,7 +147,7 @@ def _unpacked(pinned: str, name: str, place: Path, base: Path, log: IO[str]) -> 
 
 
 def find_tests(root: Path, site: Path, modules: Sequence[str]) -> tuple[str, ...]:
-    """What pytest is given: folders or files of tests in the source distribution, or else the installed packages."""
+    """Return the arguments of pytest: folders or files of tests in the source distribution, or the packages."""
     folders = [name for name in _TEST_FOLDERS if _has_tests(root / name)]
     if folders:
         return tuple(folders)

@@ -66,7 +66,7 @@ class NasBuilder(RowBuilder):
             progress(done, len(entries))
 
     def report(self) -> BuildReport:
-        """What was kept and what was left out; units are distinct texts."""
+        """The numbers of kept and left-out rows; units are distinct texts."""
         self._units = len(set(self._texts.values()))
         return super().report()
 

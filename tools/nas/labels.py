@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def architecture(self) -> Architecture:
-        """What to build."""
+        """The network to build."""
         return self.space, self.arguments
 
     @property

@@ -20,7 +20,7 @@ _WIDTHS, _STRIDES = (16, 24, 40, 80, 112, 192, 320), (1, 2, 2, 2, 1, 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the search chooses for one block."""
+    """The choices of the search for one block."""
 
     expansion: int
     kernel: int

@@ -56,7 +56,7 @@ def key(arch: str) -> str:
 
 
 def has_path(arch: str) -> bool:
-    """Whether the cell's output depends on its input."""
+    """Return whether the cell's output depends on its input."""
     reached = {0}
     for node, edges in enumerate(parse(arch), 1):
         if any(edge.operation != "none" and edge.source in reached for edge in edges):

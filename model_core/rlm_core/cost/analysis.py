@@ -261,7 +261,7 @@ def _growth(quantity: Quantity) -> tuple[Growth, ...]:
 
 @lru_cache(4096)
 def _factors(monomial: Monomial) -> tuple[Growth, ...]:
-    """What each size contributes to a product."""
+    """Return the factor of each size in a product."""
     by_name: dict[str, list[float]] = {}
     for (name, form), power in _named(monomial):
         entry = by_name.setdefault(name, [0.0, 0.0, 1.0])

@@ -68,7 +68,7 @@ class StoredPredictor(PredictorWrapper):
 
 
 def what_is_read(code: CodeText) -> tuple[object, ...]:
-    """What a model reads of a text, as plain data: all but what says only what to ask, and measurements."""
+    """Return all that a model reads of a text, as plain data: not what says only what to ask, and measurements."""
     return code.text, code.language, code.basis, code.callees, code.work, _plain(code.calls)
 
 

@@ -87,7 +87,7 @@ class UrgentLines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What the model reads of a unit, what was measured of it, and the texts of the functions that it depends on.
+    """The text that the model reads of a unit, its measurements, and the texts of the functions that it depends on.
 
     ``failure`` as in :class:`AnalysedUnit`; ``given`` are the sizes that comments and settings give.
     """
@@ -101,7 +101,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _FileReadings:
-    """What the model reads of the units of a version of a file, and what that depends on but texts of functions.
+    """The texts that the model reads of the units of a version of a file, and what they depend on but functions.
 
     ``kept`` are the units whose readings are those of an earlier version, see :meth:`Analyser.analyse`.
     """
@@ -154,7 +154,7 @@ class Analyser:
         self._reader.forget(name)
 
     def is_settled(self, name: str) -> bool:
-        """Whether the last analysis of the text ``name`` read every unit as it is now."""
+        """Return whether the last analysis of the text ``name`` read every unit as it is now."""
         last = self._readings.get(name)
         return last is None or not last.kept
 
@@ -359,7 +359,7 @@ class Analyser:
                 return text_alone(unit, error, measured)
 
         def of_changed_calls(anchor: Anchor, unit: Unit) -> Anchor:
-            """What was measured of a unit whose text is the same, with what it called then."""
+            """Return the measurements of a unit whose text is the same, with what it called then."""
             return replace(anchor, before=read_earlier(unit.text, unit))
 
         def workloads_of(unit: Unit) -> tuple[tuple[tuple[str, str], ...], ...]:
@@ -453,7 +453,7 @@ class Analyser:
     def _given_sizes(
         self, parsed: ParsedSource, units: Sequence[Unit], path: Path | None
     ) -> tuple[SizeComments, SizeRules]:
-        """What comments and settings say about the sizes of the functions of a file."""
+        """Return what comments and settings say about the sizes of the functions of a file."""
         nothing: tuple[SizeComments, SizeRules] = NO_COMMENTS, NO_RULES
         return guarded(
             f"the sizes of functions in {path or 'a text'}",

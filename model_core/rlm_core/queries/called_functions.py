@@ -80,7 +80,7 @@ class PackageView:
 
 @dataclass(frozen=True, slots=True)
 class FileMeasurements:
-    """What was measured around units: in their file, by class, and in the other files of the package."""
+    """The measurements around units: in their file, by class, and in the other files of the package."""
 
     of_file: MeasuredFunctions = _NOTHING
     of_class: Mapping[str, MeasuredFunctions] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class CallReader:
     def measurements(
         self, path: Path | None, units: Iterable[Unit], of_package: MeasuredFunctions = _NOTHING
     ) -> FileMeasurements:
-        """What was measured of the functions of a file; ``of_package`` in other files of its package."""
+        """Return the measurements of the functions of a file; ``of_package`` in other files of its package."""
         by_class: dict[str, list[CalledFunction]] = {}
         for unit in units:
             known = tuple(self._known_costs(path, unit)) if unit.kind == "function" else ()

@@ -244,7 +244,7 @@ def _by_spelling() -> dict[str, str]:
 
 @lru_cache(1024)
 def is_near(device: str, learned: tuple[str, ...]) -> bool:
-    """Whether a GPU's data sheet is complete and near those of its maker's devices in ``learned``."""
+    """Return whether a GPU's data sheet is complete and near those of its maker's devices in ``learned``."""
     maker = device.partition("-")[0]
     known = [sheet for name in learned if name.startswith(f"{maker}-") and (sheet := _data_sheet(name)) is not None]
     sheet = _data_sheet(device)
@@ -257,12 +257,12 @@ def is_near(device: str, learned: tuple[str, ...]) -> bool:
 
 
 def answered_by_sheet(basis: str, device: str | None, learned: Sequence[str]) -> bool:
-    """Whether predictions of a basis for a device rely on its data sheet; devices in ``learned`` do not need to."""
+    """Return whether predictions of a basis for a device rely on its data sheet; those in ``learned`` do not."""
     return basis in SHEET_BASES and device is not None and device not in learned and is_near(device, tuple(learned))
 
 
 def answers_for(basis: str, device: str, learned: Sequence[str]) -> bool:
-    """Whether a model trained on the devices in ``learned`` predicts for a device."""
+    """Return whether a model trained on the devices in ``learned`` predicts for a device."""
     return device in learned or answered_by_sheet(basis, device, learned)
 
 

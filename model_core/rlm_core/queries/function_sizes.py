@@ -21,7 +21,7 @@ _METRICS = ("latency", "memory")
 
 @dataclass(frozen=True, slots=True)
 class SizeRules:
-    """What the settings say about the functions of one file: sizes by name, and by qualified name of a function.
+    """The settings about the functions of one file: sizes by name, and by qualified name of a function.
 
     Each value comes with the key of the settings that gives it. A function's own entry takes precedence.
     """

@@ -1,4 +1,4 @@
-"""What was measured of units, and of the functions around them, as the model reads it."""
+"""The measurements of units, and of the functions around them, as the model reads them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FOUND_UNITS = 8_192  # remembered: each edit of a file looks up all of its unit
 
 
 class MeasuredUnits(Protocol):
-    """What was measured of units, see :class:`rlm_core.measurement.known.KnownMeasurements`."""
+    """The measurements of units, see :class:`rlm_core.measurement.known.KnownMeasurements`."""
 
     def prepare(self, qualnames: Iterable[str]) -> None:
         """Units with these names will be looked up."""
         ...
 
     def find(self, unit: Unit, path: Path | None, *, is_shared: bool = False) -> tuple[FoundCost, ...]:
-        """What was measured of a unit of a file: the best match for each metric.
+        """Return the measurements of a unit of a file: the best match for each metric.
 
         ``is_shared``: another unit of the file has the same name and accessor, so that only the same text is a match.
         """
@@ -62,7 +62,7 @@ class MeasuredLookup:
             self._measured.prepare(qualnames)
 
     def known_costs(self, path: Path | None, unit: Unit) -> tuple[KnownCost, ...]:
-        """What was measured of the present text of a function."""
+        """Return the measurements of the present text of a function."""
         return self._unchanged(self._measured.find(unit, path))[1] if self._measured is not None else ()
 
     def earlier_text(self, path: Path | None, unit: Unit) -> str | None:
@@ -71,7 +71,7 @@ class MeasuredLookup:
         return next((before for _, before in found if before), None)
 
     def around(self, path: Path) -> MeasuredFunctions:
-        """What was measured in the other files of a file's package, or of its folder where there is no package."""
+        """Return the measurements in the other files of a file's package, or else of its folder."""
         if self._measured is None:
             return MeasuredFunctions()
         known = self._of_package.get(path)
@@ -108,7 +108,7 @@ class MeasuredLookup:
         *,
         is_shared: bool = False,
     ) -> tuple[Anchor, ...]:
-        """What was measured of a unit. Where it has changed since, the earlier text is read in the present context."""
+        """Return the measurements of a unit. Where it has changed, the earlier text is read in the present context."""
         found = self._measured.find(unit, path, is_shared=is_shared) if self._measured is not None else ()
         if not found:
             return ()
@@ -122,7 +122,7 @@ class MeasuredLookup:
         return tuple([Anchor(cost, texts[before] if before is not None else None) for cost, before in found])
 
     def _unchanged(self, found: tuple[FoundCost, ...]) -> tuple[tuple[Anchor, ...], tuple[KnownCost, ...]]:
-        """What was measured of present texts, of a unit itself and of a function that is called.
+        """Return the measurements of present texts, of a unit itself and of a function that is called.
 
         Remembered by the identity of what was found, since all units of a file are looked up after each edit.
         """

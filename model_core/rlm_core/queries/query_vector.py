@@ -107,7 +107,7 @@ def _query_vector(device: str | None, workload: tuple[tuple[str, str], ...]) -> 
 
 
 def has_sizes(workload: Mapping[str, str]) -> bool:
-    """Whether a workload names any number."""
+    """Return whether a workload names any number."""
     return any(_NUMBERS.match(value) for value in workload.values())
 
 

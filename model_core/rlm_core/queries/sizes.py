@@ -138,7 +138,7 @@ def read_sizes(workload: Mapping[str, str]) -> WorkloadSizes:
 
 
 def is_sized(workload: Mapping[str, str]) -> bool:
-    """Whether the model can read from a workload how large a launch is."""
+    """Return whether the model can read from a workload how large a launch is."""
     sizes = read_sizes(workload)
     return bool(sizes.shapes) or any(sizes.named.values())
 

@@ -102,7 +102,7 @@ def _dependencies(analysis: Analysis) -> tuple[tuple[str, str, str], ...]:
 
 
 def _is_current(work: UnitWork, scope: ModuleScope) -> bool:
-    """Whether the functions that facts depend on still have the same text."""
+    """Return whether the functions that facts depend on still have the same text."""
     return all(
         _function(dotted, qualname, scope) == (dotted, qualname, text) for dotted, qualname, text in work.dependencies
     )

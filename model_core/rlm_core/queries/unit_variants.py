@@ -26,7 +26,7 @@ def variant_reader(
     check: Callable[[], None] = lambda: None,
     overlay: Overlay | None = None,
 ) -> Callable[[str], CodeText | None] | None:
-    """What the model reads of variants of a unit; None where the unit's text is not a piece of the source text.
+    """Return the texts that the model reads of variants of a unit; None where its text is not a piece of the source.
 
     Args:
         parsed: the source text.

@@ -110,6 +110,8 @@ def _words(kind: dict[str, Any]) -> str:
         return " | ".join(map(json.dumps, kind["enum"]))
     if "anyOf" in kind:
         return " | ".join(map(_words, kind["anyOf"]))
+    if "prefixItems" in kind:
+        return f"[{', '.join(map(_words, kind['prefixItems']))}]"
     if kind["type"] == "array":
         return f"list of {_words(kind['items'])}"
     return f"object of {_words(kind['additionalProperties'])}" if kind["type"] == "object" else str(kind["type"])

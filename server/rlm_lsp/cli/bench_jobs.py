@@ -101,7 +101,7 @@ def announce(verb: str, names: Sequence[str]) -> None:
 
 
 def has_gpu() -> bool:
-    """Whether PyTorch finds a GPU; asked in a child process, so that this process does not occupy the GPU."""
+    """Return whether PyTorch finds a GPU; asked in a child process, so that this process does not occupy the GPU."""
     command = [sys.executable, "-P", "-c", "import torch, sys; sys.exit(not torch.cuda.is_available())"]
     try:
         return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 0

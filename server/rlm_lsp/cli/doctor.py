@@ -93,7 +93,7 @@ def _print_score(measure: bool) -> None:
 
 
 def _factor(score: cpu_score.CpuScore | None) -> str:
-    """What latencies are multiplied by."""
+    """Return the factor of latencies, as text."""
     return render.ratio_digits(1 / score.overall) if score is not None else "1"
 
 

@@ -230,7 +230,7 @@ def convert(
 
 
 def _spaces(name: str, given: Mapping[str, Any]) -> tuple[Space, ...]:
-    """What a converted model may be asked, by the options of the command.
+    """Return the questions that a converted model answers, by the options of the command.
 
     Raises:
         DataError: the options name nothing, contradict each other, or have an unknown value.

@@ -1,4 +1,4 @@
-"""What several commands share: options, groups, the check for optional packages, and processes of one training run."""
+"""Parts that several commands share: options, groups, checks for optional packages, processes of one training run."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _sorted(
 
 @dataclass(frozen=True, slots=True)
 class _FileRunner:
-    """What answers about files: known answers, and processes for the others."""
+    """The sources of answers about files: known answers, and processes for the others."""
 
     runner: Runner
     selected: QuerySelection

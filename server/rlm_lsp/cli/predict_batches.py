@@ -51,7 +51,7 @@ class _NodeModel:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What runs batches: a model, its threads, and the address of a cluster with the kind of GPUs to use there."""
+    """The means that run batches: a model, its threads, and the address of a cluster with the kind of its GPUs."""
 
     model: str
     threads: int

@@ -175,7 +175,7 @@ def _cell(number: int | None) -> str:
 
 
 def _why_no_unit(source: SourceFile, texts: Sequence[TextUnits]) -> list[str]:
-    """What to say about a file without units.
+    """Return the message about a file without units.
 
     Raises:
         SourceError: it has syntax errors.

@@ -152,7 +152,7 @@ def _opened_rows(source: str) -> Iterator[Iterator[_Row | _BadRow]]:
 
 @contextmanager
 def _answer_writer(out: str) -> Iterator[Callable[[list[_Answer]], None]]:
-    """What writes answers to a file by path or URI, or to stdout. A local file replaces an earlier one at the end.
+    """A writer of answers to a file by path or URI, or to stdout. A local file replaces an earlier one at the end.
 
     Raises:
         RlmError: it cannot be written.

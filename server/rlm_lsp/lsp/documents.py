@@ -84,7 +84,7 @@ class Analysis:
     settled: bool = True
 
     def codes(self) -> set[CodeText]:
-        """What the model reads of the units."""
+        """The texts of the units as the model reads them."""
         return {unit.analysed.code for unit in self.units}
 
     def unit_at(self, line: int) -> LocatedUnit | None:
@@ -325,7 +325,7 @@ class Documents:
         return self._submitted(known, document, codec, provisional=provisional)
 
     def _is_new(self, document: Document) -> bool:
-        """Whether a document is a long Python file of which no version has been analysed."""
+        """Return whether a document is a long Python file of which no version has been analysed."""
         return (
             document.language == "python"
             and len(document.source) > _QUICK_BYTES

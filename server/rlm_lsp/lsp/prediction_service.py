@@ -165,7 +165,7 @@ class PredictionService:
         self.outdate()
 
     def outdate(self) -> None:
-        """What is shown is out of date: another model, another selection, other measurements, a cleared cache."""
+        """Forget what is shown: another model, another selection, other measurements, a cleared cache."""
         # A new object each time.
         self.generation = object()
         # An entry goes with its unit: it stays while the unit is in a document or waits for the model.
@@ -203,7 +203,7 @@ class PredictionService:
 
     @property
     def ready(self) -> bool:
-        """Whether a model is loaded."""
+        """Return whether a model is loaded."""
         return self._predictor is not None
 
     def hold(self, units: int) -> None:

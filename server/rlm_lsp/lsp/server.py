@@ -132,7 +132,7 @@ class Protocol(LanguageServerProtocol):
             self._send_data(answer)
 
     def _admits(self, method: str, number: MsgId | None) -> bool:
-        """Whether a message may come now; if not, it is refused."""
+        """Return whether a message may come now; if not, it is refused."""
         is_request = number is not None
         if self._shutdown and method != types.EXIT:
             self.refuse(
@@ -259,7 +259,7 @@ class Server(LanguageServer):
 
     @property
     def shut_down(self) -> bool:
-        """Whether the client has requested the end."""
+        """Return whether the client has requested the end."""
         return self.protocol._shutdown
 
     def shutdown(self) -> None:

@@ -59,7 +59,7 @@ class UnitRules:
         return known.by_unit.get(_key(unit), WITHOUT_RULES) if known is not None else WITHOUT_RULES
 
     def state_of(self, uri: str) -> object:
-        """What is known about a document: a new object whenever a budget has changed."""
+        """The rules for a document: a new object whenever a budget has changed."""
         known = self._known.get(uri)
         return known.budgets if known is not None else None
 

@@ -60,7 +60,7 @@ def measure(out: Path, *, date: str, python: str | None = None) -> Summary:
 
 
 def scale_of(python: str) -> float:
-    """What an interpreter on the reference machine takes, over what it takes here: the median of some unit costs.
+    """The time of an interpreter on the reference machine over its time here: the median of some unit costs.
 
     Raises:
         DataError: the measuring process ended.

@@ -43,7 +43,7 @@ _RESERVED = {*dir(builtins), *keyword.kwlist, *_MODULES, "np", "self", "N"}
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """What a program is: a template's variant at a size, and its style.
+    """The identity of a program: a template's variant at a size, and its style.
 
     ``wrap`` repeats the statements (0: once); ``depth`` counts the helpers between the function and its work;
     ``names``, ``comments`` and ``layout`` choose among neutral styles.
@@ -317,7 +317,7 @@ def _between(low: int, high: int, *key: object) -> int:
 
 @functools.cache
 def parses(text: str) -> bool:
-    """Whether ``text`` is Python."""
+    """Return whether ``text`` is Python."""
     try:
         ast.parse(text)
     except SyntaxError:

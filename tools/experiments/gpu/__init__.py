@@ -1,1 +1,1 @@
-"""What is measured on a GPU: ``run.sh`` runs it all on a GPU machine without network."""
+"""Measurements on a GPU: ``run.sh`` runs it all on a GPU machine without network."""

@@ -87,7 +87,7 @@ def _compared(one: Measurement, site: Path, device: str | None) -> dict[str, Any
 
 
 def _code(path: Path, qualname: str) -> CodeText:
-    """What the model reads of a unit of a file."""
+    """Return the text that the model reads of a unit of a file."""
     return next(found.code for found in _ANALYSER.analyse(read_source(path), path) if found.unit.qualname == qualname)
 
 

@@ -1,4 +1,4 @@
-"""What ends a loop: comparisons of counters with numbers, and exits inside the body."""
+"""The ends of loops: comparisons of counters with numbers, and exits inside the body."""
 
 from __future__ import annotations
 

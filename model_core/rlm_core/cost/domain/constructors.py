@@ -1,4 +1,4 @@
-"""What ``__init__`` of a class stores in the attributes of an object, read once for all units of a file.
+"""The values that ``__init__`` of a class stores in the attributes of an object, read once for all units of a file.
 
 A reading depends on the text of the constructor, on the answers of its scope, and on how much an analysis may still
 read. It is used again only where another reading would find the same, and leaves an analysis as that would.
@@ -18,7 +18,7 @@ from .values import STARRED, Entries, Value
 
 @record
 class ConstructorReading:
-    """What reading a constructor found, and what it took.
+    """The result of reading a constructor, and what it took.
 
     attributes: the attributes of the class, and by name those of other classes whose constructors it led to.
     line: the line after which sizes in them are named; None where there are none.
@@ -42,7 +42,7 @@ class ConstructorReading:
 
 @dataclass(slots=True)
 class Footprint:
-    """What a part of an analysis depends on besides its text, its names and their scope.
+    """The dependencies of a part of an analysis besides its text, its names and their scope.
 
     classes: the classes whose attributes it asked for.
     depth: the most levels of nested statements.
@@ -67,7 +67,7 @@ class Footprint:
 
 @dataclass(slots=True)
 class FileReadings:
-    """What the analyses of the units of a file have in common."""
+    """The readings that the analyses of the units of a file share."""
 
     trace: Trace
     constructors: dict[Hashable, ConstructorReading] = field(default_factory=dict)

@@ -95,7 +95,7 @@ def _rounds(loop: Loop) -> tuple[float, bool]:
 
 
 def _is_certain(loop: Loop, routine: Routine, structure: Outline) -> bool:
-    """Whether a loop runs in full each time that the text runs: nothing before or in it decides otherwise."""
+    """Return whether a loop runs in full each time that the text runs: nothing before or in it decides otherwise."""
     if routine.name not in ("", "main", "Main") and len(structure.routines) > 2:
         return False
     outermost = loop

@@ -49,7 +49,7 @@ def loop_order(loop: Loop | None) -> Order:
 
 
 def _bounded(loop: Loop) -> bool:
-    """Whether a loop adds nothing to the loops around it: directions, or the items of an item."""
+    """Return whether a loop adds nothing to the loops around it: directions, or the items of an item."""
     if _DIRECTIONS.match(loop.bound):
         return True
     outer = loop.parent

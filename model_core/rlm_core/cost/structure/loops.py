@@ -1,4 +1,4 @@
-"""What a loop's header and body, read as text, say of how often it runs."""
+"""How often a loop runs, from its header and body as text."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _each(loop: Loop, rest: str) -> None:
 
 
 def _kept(loop: Loop, parent: Loop, source: bytes) -> bool:
-    """Whether a `while` continues where it stopped in the outer loop's last round: it never starts from a new value.
+    """Return whether a `while` continues where it stopped in the outer loop's last round, never from a new value.
 
     Then all its rounds together are bounded by the outer bound, as in a sliding window or a monotone stack.
     """

@@ -1,4 +1,4 @@
-"""What an outline consists of: routines, loops, calls."""
+"""The parts of an outline: routines, loops, calls."""
 
 from __future__ import annotations
 

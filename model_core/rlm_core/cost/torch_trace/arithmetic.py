@@ -70,7 +70,7 @@ def _flat(value: Value, depth: int = 2) -> bool:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a value counts as true; None where it depends on what runs."""
+    """Return whether a value counts as true; None where it depends on what runs."""
     if isinstance(value, UnknownValue):
         return None
     if isinstance(value, Tensor):

@@ -346,5 +346,5 @@ def index(recorder: Recorder, x: Tensor, key: Value) -> Tensor:
 
 
 def _leading(keys: Sequence[Value]) -> bool:
-    """Whether an index keeps all dimensions but the first whole, so that the result is contiguous."""
+    """Return whether an index keeps all dimensions but the first whole, so that the result is contiguous."""
     return all(part is Ellipsis or part == slice(None) for part in keys[1:])

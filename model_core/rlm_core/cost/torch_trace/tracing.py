@@ -123,7 +123,7 @@ def _rebased(operation: Operation, start: int) -> Operation:
 
 
 def _is_test(statement: ast.stmt) -> bool:
-    """Whether a top-level statement defines or runs a test."""
+    """Return whether a top-level statement defines or runs a test."""
     if isinstance(statement, ast.FunctionDef):
         return statement.name.startswith("test")
     value = getattr(statement, "value", None)
@@ -178,7 +178,7 @@ def _entry(context: TraceContext, tree: ast.Module, given: Mapping[str, str]) ->
 
 
 def _is_module(kind: SourceClass) -> bool:
-    """Whether a class derives from ``nn.Module`` or from a layer or container of the library."""
+    """Return whether a class derives from ``nn.Module`` or from a layer or container of the library."""
     bases = [base for base in kind.lineage() if isinstance(base, LibraryName)]
     return any(base.name == "Module" or base.path.startswith("torch.nn.") for base in bases)
 

@@ -252,7 +252,7 @@ def _sandbox() -> Sandbox:
 
 
 class _Attempt:
-    """What one process has said."""
+    """The answers of one process."""
 
     def __init__(self, results: dict[int, dict[str, Any]]) -> None:
         self._results = results

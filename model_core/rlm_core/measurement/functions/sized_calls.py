@@ -20,7 +20,7 @@ from .recordings import FunctionSamples
 
 @dataclass(frozen=True, slots=True)
 class InputSummary:
-    """What the calls of a function say about the sizes of its inputs, with costs in SI units."""
+    """The sizes of the inputs of a function's calls, with costs in SI units."""
 
     sizes: Mapping[str, SizeSpread] = field(default_factory=dict)
     sized: tuple[SizedCalls, ...] = ()

@@ -262,7 +262,7 @@ class _UnpackedPackage:
         self._codes: dict[str, dict[tuple[str, int], CodeText]] = {}
 
     def code(self, path: str, unit: Unit) -> CodeText:
-        """What the model reads of a function of a file; its text alone where the file cannot be analysed."""
+        """Return the text that the model reads of a function; its text alone where the file cannot be analysed."""
         if path not in self._codes:
             self._unpack(path.partition("/")[0].removesuffix(".py"))
             self._codes[path] = self._analysed(path)

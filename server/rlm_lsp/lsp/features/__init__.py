@@ -1,1 +1,1 @@
-"""What the server offers, a module a feature: a handler for the request and pure functions that make its answer."""
+"""The features of the server, one module each: a handler for the request and pure functions that make its answer."""

@@ -79,7 +79,7 @@ async def _fixes(
     located: LocatedUnit,
     diagnostics: Sequence[types.Diagnostic],
 ) -> list[types.CodeAction]:
-    """What to do about findings: look at the lines that cost most; else ignore them or, last, raise the budget."""
+    """Return the actions for findings: look at the lines that cost most; ignore them or, last, raise the budget."""
     findings = await exceeded_budgets(session, unit_rules, analysis, located)
     unit = located.analysed.unit
     actions = []
@@ -175,7 +175,7 @@ def _workspace_edit(session: Session, analysis: Analysis, edit: Replacement) -> 
 
 
 def _is_on_name(position: types.Position, unit: LocatedUnit, lines: Lines) -> bool:
-    """Whether a position is in the name of a unit or next to it; a unit without a name has its first line."""
+    """Return whether a position is in the name of a unit or next to it; a unit without a name has its first line."""
     name = unit.analysed.unit.name
     start, end = lines.position(name.start_byte), lines.position(name.end_byte)
     before, after = (start.line, start.character), (end.line, end.character)

@@ -35,7 +35,7 @@ class CodeLenses:
         self._shown: set[str] = set()
 
     def shows(self, uri: str, unit: LocatedUnit) -> bool:
-        """Whether the client shows a lens for a unit of a document."""
+        """Return whether the client shows a lens for a unit of a document."""
         of_kind = unit.analysed.unit.kind in KINDS
         return of_kind and uri in self._shown and self._session.settings_for(uri).code_lens
 

@@ -256,7 +256,7 @@ def _rows(session: Session, analysis: Analysis, unit: LocatedUnit) -> list[dict[
 
 
 def _cancellation(session: Session, shown: WorkProgress) -> Callable[[], bool]:
-    """Whether the request has been cancelled, by its id or by its progress; any thread may call it."""
+    """Return whether the request has been cancelled, by its id or by its progress; any thread may call it."""
     protocol = session.client.protocol
     number = protocol.msg_id
     request = protocol._request_futures.get(number) if number is not None else None

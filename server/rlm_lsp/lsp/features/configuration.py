@@ -144,7 +144,7 @@ def _places(problems: Sequence[SettingsProblem]) -> list[dict[str, Any]]:
 
 
 def is_configuration(uri: str) -> bool:
-    """Whether a file may hold settings."""
+    """Return whether a file may hold settings."""
     return uri.rpartition("/")[2] in FILE_NAMES
 
 

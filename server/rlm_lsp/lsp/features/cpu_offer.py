@@ -85,7 +85,7 @@ def _depends_on_cpu(prediction: Prediction) -> bool:
 
 
 def may_offer(folder: Path, started: float) -> bool:
-    """Whether to ask now; if so, marks in the state ``folder`` that this machine was asked.
+    """Return whether to ask now; if so, marks in the state ``folder`` that this machine was asked.
 
     ``started`` is when the session began, in seconds since the epoch: who saw the first notice since then is new.
     """

@@ -45,7 +45,7 @@ class HeadDiff:
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What the diffs of a document were computed from."""
+    """The inputs from which the diffs of a document were computed."""
 
     analysis: Analysis
     before: tuple[AnalysedUnit, ...]
@@ -53,7 +53,7 @@ class _Inputs:
     selection: QuerySelection
 
     def gives_the_same_as(self, other: _Inputs) -> bool:
-        """Whether ``other`` gives the same diffs. Analyses and units at HEAD are cached, so identity is enough."""
+        """Return whether ``other`` gives the same diffs. Analyses and units at HEAD are cached: identity is enough."""
         same_texts = self.analysis is other.analysis and self.before is other.before
         return same_texts and (self.model, self.selection) == (other.model, other.selection)
 
@@ -77,7 +77,7 @@ class HeadDiffs:
         return known[1].get((unit.unit.qualname, unit.code))
 
     def state_of(self, uri: str) -> object:
-        """What is known about a document: a new object whenever something has changed."""
+        """The diffs of a document: a new object whenever something has changed."""
         return self._known.get(uri)
 
     def update(self, analysis: Analysis) -> None:
@@ -209,13 +209,13 @@ def rises(diff: HeadDiff, settings: Settings) -> list[GrowthRise]:
 
 
 def is_same(change: CostRatio, settings: Settings) -> bool:
-    """Whether a cost has neither grown nor fallen by the settings' ratio, with the settings' confidence."""
+    """Return whether a cost has neither grown nor fallen by the settings' ratio, with the settings' confidence."""
     inside = change.above(1 / settings.change_ratio) - change.above(settings.change_ratio)
     return inside >= settings.change_confidence
 
 
 def is_sure(change: CostRatio, settings: Settings) -> bool:
-    """Whether a cost has grown, or fallen, by the settings' ratio with the settings' confidence."""
+    """Return whether a cost has grown, or fallen, by the settings' ratio with the settings' confidence."""
     grown, not_fallen = change.above(settings.change_ratio), change.above(1 / settings.change_ratio)
     return grown >= settings.change_confidence or 1 - not_fallen >= settings.change_confidence
 

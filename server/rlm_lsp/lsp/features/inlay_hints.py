@@ -40,7 +40,7 @@ _UNMARKED: hint_label.Marks = {}
 
 
 class HiddenHints:
-    """What the user has turned on and off until the server ends: the hints of files and languages, and all hints.
+    """The hints that the user has turned on and off until the server ends: of files and languages, and all.
 
     ``all_shown`` shows the hints of all functions, whatever the settings say.
     """
@@ -62,7 +62,7 @@ class HiddenHints:
         raise JsonRpcInvalidParams('name a file or a language, like {"file": "file:///a.py"}')
 
     def hides(self, uri: str, language: str | None) -> bool:
-        """Whether the hints of a document in a language are hidden."""
+        """Return whether the hints of a document in a language are hidden."""
         return not self._hidden.isdisjoint((("file", uri), ("language", language)))
 
 
@@ -192,7 +192,7 @@ class InlayHints:
         return inlay_hint(unit, predictions, settings, marks(diff, predictions, settings), uri, version)
 
     def _made_from(self, uri: str, unit: LocatedUnit) -> object:
-        """What a hint depends on besides the text of its unit, the settings and the model."""
+        """Return all that a hint depends on besides the text of its unit, the settings and the model."""
         analysed = unit.analysed
         budgets = [active.budget for active in self._rules.of(uri, analysed).budgets]
         return analysed.unit.qualname, self._head_diffs.of(uri, analysed), budgets
@@ -270,7 +270,7 @@ def inlay_hint(
 
 
 def _differ(before: Sequence[object], after: Sequence[object]) -> bool:
-    """Whether any two objects are not the same one."""
+    """Return whether any two objects are not the same one."""
     return any(old is not new for old, new in zip(before, after, strict=True))
 
 

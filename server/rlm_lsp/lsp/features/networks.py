@@ -63,7 +63,7 @@ class NetworkPoint:
 
 
 def read_network(path: Path, root: Path | None = None) -> CodeText:
-    """What the model reads of an ``.onnx`` file; blocks. Texts are cached by path, time and size.
+    """Return the text that the model reads of an ``.onnx`` file; blocks. Texts are cached by path, time and size.
 
     ``root``: the folder in which it was found, see :func:`rlm_core.source.units.read_source`.
 

@@ -60,7 +60,7 @@ class FirstRunNotice:
 
 
 def is_first(marker: Path) -> bool:
-    """Whether this user has not seen the notice yet; marks it as seen. Of two servers, only one gets True.
+    """Return whether this user has not seen the notice yet; marks it as seen. Of two servers, only one gets True.
 
     Where the marker cannot be written the notice counts as seen: better no notice than one with each start.
     """
@@ -73,5 +73,5 @@ def is_first(marker: Path) -> bool:
 
 
 def in_ci() -> bool:
-    """Whether this is a job of a CI service; all of them set ``CI``."""
+    """Return whether this is a job of a CI service; all of them set ``CI``."""
     return os.environ.get("CI", "").strip().lower() not in ("", "0", "false", "no", "off")

@@ -239,7 +239,7 @@ def ordered(
 
 
 def file_matches(pattern: str, path: str) -> bool:
-    """Whether a path matches a glob, or contains any other text, ignoring case."""
+    """Return whether a path matches a glob, or contains any other text, ignoring case."""
     if any(sign in pattern for sign in "*?"):
         return matches(pattern, path)
     return pattern.lower() in path.lower()

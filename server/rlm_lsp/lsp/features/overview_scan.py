@@ -124,7 +124,7 @@ class _OpenFile:
 
     @property
     def text(self) -> int:
-        """What identifies its text."""
+        """The identity of its text."""
         return _identity(self.texts)
 
 
@@ -140,7 +140,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """What was read of a file: its rows, or why it could not be read.
+    """The result of reading a file: its rows, or why it could not be read.
 
     ``text`` identifies its text, and ``stamp`` also the version on disk. ``callers_text`` identifies the text that the
     other files of its package were read with.
@@ -242,7 +242,7 @@ class Scanner:
         return (path, opened.text) if path is not None and opened is not None else None
 
     async def text_on_disk(self, path: Path) -> int | None:
-        """What identifies the text of a file on disk; None if it cannot be read."""
+        """Return the identity of the text of a file on disk; None if it cannot be read."""
         return await self._on_worker(partial(_text_on_disk, path))
 
     async def _start(self, scan: Scan) -> dict[Path, Path | None]:
@@ -345,7 +345,7 @@ class Scanner:
         return (opened.text if opened is not None else None), disk
 
     def _is_saved(self, path: Path) -> bool:
-        """Whether the text of a file in the editor is that on disk."""
+        """Return whether the text of a file in the editor is that on disk."""
         opened = self._opened.get(path)
         return opened is None or opened.text == _text_on_disk(path)
 

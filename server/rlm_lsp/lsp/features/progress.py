@@ -30,7 +30,7 @@ class WorkProgress:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the user has cancelled it; any thread may read this."""
+        """Return whether the user has cancelled it; any thread may read this."""
         future = self._client.tokens.get(self._token)
         return future is not None and future.cancelled()
 

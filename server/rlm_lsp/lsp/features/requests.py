@@ -1,4 +1,4 @@
-"""What requests share: parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
+"""Parts that requests share: parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
 
 from __future__ import annotations
 

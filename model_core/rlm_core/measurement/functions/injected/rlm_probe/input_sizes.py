@@ -249,7 +249,7 @@ def _samples(value: Any, length: int) -> Iterable[object]:
 
 
 def _exported(module: Any, name: str) -> object:
-    """What a module that is imported holds under a name, past a ``__getattr__`` that it may have."""
+    """Return the value that an imported module holds under a name, past a ``__getattr__`` that it may have."""
     found = sys.modules.get(module)
     return vars(found).get(name) if type(found) is ModuleType else None
 
@@ -285,7 +285,7 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 
 def _private_prefix(code: CodeType) -> str:
-    """What the compiler puts before the names of private attributes in a method, as ``_Queue__`` in ``Queue.pop``."""
+    """Return the prefix of the names of private attributes in a method, as ``_Queue__`` in ``Queue.pop``."""
     owner = code.co_qualname.rpartition(".")[0].rpartition(".")[2].lstrip("_")
     return f"_{owner}__" if owner.isidentifier() else "\0"
 

@@ -214,7 +214,7 @@ class CurveMeasurer:
         return larger
 
     def _in_time(self, make: Callable[[], Any]) -> Any:
-        """What is made, unless that fails or takes too long."""
+        """Return the value that is made; None if that fails or takes too long."""
         try:
             signal.setitimer(signal.ITIMER_PROF, _GROWING_SECONDS, 1.0)
             try:
