@@ -42,7 +42,7 @@ from ..domain.folding import (
 from ..domain.quantities import ONE
 from ..domain.records import replace
 from ..domain.values import Call, Value
-from .expressions import Arguments, Compiler, Evaluated
+from .expressions import Arguments, AttributeOwner, Compiler, Evaluated
 from .result_kinds import function_result
 from .rules import Attribute, Rule, arguments, bound, folded, literal
 from .statements import Statement
@@ -194,7 +194,7 @@ def _attribute(key: Key, result: str, clauses: list[str]) -> Attribute:
     if clauses:
         raise ValueError(f"an attribute has no clause {clauses[0]!r}")
     made = Compiler({}, key[0]).value(result)
-    return lambda value: made(Arguments(None, {}, value))  # type: ignore[arg-type]
+    return lambda value: made(AttributeOwner(value))
 
 
 def _rule(

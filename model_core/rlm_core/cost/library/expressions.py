@@ -60,11 +60,26 @@ class Arguments:
             position += 1
         return rules.argument(self.call, position, *keywords)
 
+    def length(self, name: str) -> Quantity | None:
+        """The number of items of an argument."""
+        return self.call.length(self.value(name))
+
     def items(self, name: str) -> Quantity:
         """The number of items of an argument that is iterated over."""
         if name not in self.consumed:
             self.consumed[name] = self.call.consume(self.value(name))
         return self.consumed[name]
+
+
+class AttributeOwner(Arguments):
+    """The owner of an attribute as ``self``: reading an attribute is not a call."""
+
+    def __init__(self, owner: Value) -> None:
+        super().__init__(None, {}, owner)  # type: ignore[arg-type] # what an attribute states asks for nothing of it
+
+    def length(self, name: str) -> Quantity | None:
+        """The number of items of the owner; None where it is not known."""
+        return self.value(name).size
 
 
 Evaluated = Callable[[Arguments], Any]
@@ -112,7 +127,7 @@ class Compiler:
                 return lambda call: known(call) or other(call)
             case ast.Call(func=ast.Name(id="len"), args=[argument]):
                 name = self._name(argument)
-                return lambda call: call.call.length(call.value(name))
+                return lambda call: call.length(name)
             case ast.Call(func=ast.Name(id="items"), args=[argument]):
                 name = self._name(argument)
                 return lambda call: call.items(name)

@@ -132,3 +132,8 @@ def test_every_cost_of_a_library_is_measured() -> None:
 def test_what_a_call_of_a_library_costs_is_a_range() -> None:
     known = facts_of("def f(df):\n    return df.describe()\n").latency.known
     assert known.least < known.likely < known.most
+
+
+def test_an_attribute_of_an_object_of_unknown_size_has_none() -> None:
+    facts = facts_of("def f(x: torch.Tensor):\n    return x.T.sum()\n")
+    assert facts.latency.known.likely > 0
