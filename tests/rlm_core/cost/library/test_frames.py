@@ -137,3 +137,7 @@ def test_what_a_call_of_a_library_costs_is_a_range() -> None:
 def test_an_attribute_of_an_object_of_unknown_size_has_none() -> None:
     facts = facts_of("def f(x: torch.Tensor):\n    return x.T.sum()\n")
     assert facts.latency.known.likely > 0
+
+
+def test_a_pool_that_starts_a_call_waits_for_no_network() -> None:
+    assert not facts_of("def f(pool, work):\n    return pool.apply_async(work)\n").waits
