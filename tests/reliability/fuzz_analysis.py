@@ -44,7 +44,7 @@ from .code_mutations import mutated
 SLOW_SECONDS = 2.0  # of processor time
 MOST_BYTES = 400e6  # above what a worker starts with
 KILLED_SECONDS = 20.0  # of processor time, after which the system ends a worker
-_MOST_ADDRESSES = 6 << 30
+_MORE_ADDRESSES = 2 << 30  # than a worker starts with
 _FILE_INPUTS = 25  # inputs in a row whose functions come from one file
 _BLOCK = 500
 _SHOWN_FAILURES = 20
@@ -160,7 +160,9 @@ def _peak_bytes() -> float:
 def _limit() -> None:
     """Let the system end this process where an input keeps it busy or takes all memory."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_ADDRESSES, _MOST_ADDRESSES))
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + _MORE_ADDRESSES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

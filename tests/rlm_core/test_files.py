@@ -159,6 +159,7 @@ DIRECT_READS = {
     "model_core/rlm_core/measurement/committed.py",  # the file that is about to be replaced
     "model_core/rlm_core/measurement/functions/collect.py",  # what a child of ours wrote
     "model_core/rlm_core/measurement/functions/recordings.py",
+    "model_core/rlm_core/measurement/functions/scaling.py",  # the same, and the user's bench file, which it runs
     "model_core/rlm_core/measurement/gpu/bench_rows.py",
     "model_core/rlm_core/measurement/gpu/generate_runner.py",
     "model_core/rlm_core/measurement/gpu/measurements.py",

@@ -23,7 +23,7 @@ from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.schema import HAND_WRITTEN, split_of, write_calls, write_facts
+from rlm_core.training.datasets.schema import HAND_WRITTEN, size_columns, split_of, write_calls, write_facts
 from rlm_core.types import CalledFunction, Calls, CallSite
 
 from .edits import EDITS
@@ -111,6 +111,7 @@ class CounterfactualBuilder(RowBuilder):
                         "work": code.work,
                         "calls": code.calls,
                         "repository": None,
+                        **size_columns({}, metric),
                     }
             progress(done, len(self._labels))
 

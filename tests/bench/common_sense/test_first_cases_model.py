@@ -16,7 +16,7 @@ from .suite import edits, functions
 _FUNCTIONS = (
     "waits_time.one_second",
     "counting_loops.sum_to_ten_million",
-    "arrays.zeros_plus_one",
+    "arrays.ones_float32",
     "memory.million_zeros",
     "recursion.fib_of_thirty",
     "endless.spin",

@@ -391,7 +391,7 @@ def test_a_store_of_before_programs_is_carried_over(tmp_path: Path) -> None:
     store = Store(tmp_path / "m.sqlite3")
     store.add([measurement()])
     with sqlite3.connect(store.path) as connection:
-        for column in ("language", "cpu_score"):
+        for column in ("language", "cpu_score", "sizes", "sized", "first"):
             connection.execute(f"ALTER TABLE measurement DROP COLUMN {column}")
         connection.execute("DROP TABLE text")
         connection.execute("PRAGMA user_version = 1")
