@@ -61,10 +61,9 @@ def is_decided(before: CodeText, after: CodeText, metric: str) -> bool:
         return True
     sizes, others = _inputs(before, before.work, metric), _inputs(after, after.work, metric)
     if sizes != others:
-        if sizes > others:
-            before, after = after, before
-        added = sizes ^ others
-        return (sizes < others or sizes > others) and _UNNAMED not in added and _only_adds(before, after, metric)
+        fewer, more = (before, after) if sizes < others else (after, before)
+        is_part = sizes < others or sizes > others
+        return is_part and _UNNAMED not in sizes ^ others and _only_adds(fewer, more, metric)
     if _UNNAMED in sizes and input_growth(before, metric) != input_growth(after, metric):
         return False
     return _is_decided_by_the_known(before.work, after.work, metric)
