@@ -36,7 +36,7 @@ from rlm_core.types import (
     small_answer,
 )
 
-from .rows import predictions
+from .batches import predictions
 
 Array = npt.NDArray[np.float64]
 _Z = 1.959964  # standard deviations of a 95 % interval

@@ -19,20 +19,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from rlm_core.inference.predictor import Predictor
 from rlm_core.queries.query_vector import Task, task_name, task_parts
 from rlm_core.training.datasets.schema import read_calls, read_facts, read_tables
-from rlm_core.types import Callee, CodeText, Prediction, Query
+from rlm_core.types import Callee, CodeText, Query
+
+from .batches import predictions
 
 TASK = ("basis", "language", "metric", "judge")
 CELL = (*TASK, "held_out", "device")
 _BATCH = 4096
 Array = npt.NDArray[np.float64]
-# Limits of a batch: texts and queries.
-_TEXTS, _QUERIES = 256, 2048
-_QUIET = 1000  # pairs below which no progress bar is worth its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,35 +215,3 @@ def predict_table(predictor: Predictor, pairs: Sequence[tuple[CodeText, Query]])
         ends = [end for band in prediction.bands[:2] for end in (band.low, band.high)]
         columns[: 1 + len(ends), row] = [prediction.median, *ends]
     return PredictedRows(PredictionTable(*columns), floors, reasons)
-
-
-def predictions(
-    predictor: Predictor, pairs: Sequence[tuple[CodeText, Query]], title: str = "predicting"
-) -> Iterator[tuple[int, Prediction]]:
-    """The prediction for each (text, query) pair with the index of the pair, in batches of texts."""
-    # `disable=None`: no bar where stderr is not a terminal.
-    hidden = True if len(pairs) < _QUIET else None
-    with tqdm(desc=title, total=len(pairs), unit="row", disable=hidden, leave=False) as bar:
-        for batch in _batches(pairs):
-            codes, queries = [code for code, _ in batch], [[pairs[row][1] for row in rows] for _, rows in batch]
-            for (_, rows), answers in zip(batch, predictor.predict(codes, queries), strict=True):
-                yield from zip(rows, answers, strict=True)
-                bar.update(len(rows))
-
-
-def _batches(pairs: Sequence[tuple[CodeText, Query]]) -> Iterator[list[tuple[CodeText, list[int]]]]:
-    """Texts with the indices of their pairs; a batch is bounded in texts and in queries."""
-    rows_of: dict[CodeText, list[int]] = defaultdict(list)
-    for row, (code, _) in enumerate(pairs):
-        rows_of[code].append(row)
-    batch: list[tuple[CodeText, list[int]]] = []
-    queries = 0
-    for code, rows in rows_of.items():
-        for start in range(0, len(rows), _QUERIES):
-            batch.append((code, rows[start : start + _QUERIES]))
-            queries += len(batch[-1][1])
-            if len(batch) == _TEXTS or queries >= _QUERIES:
-                yield batch
-                batch, queries = [], 0
-    if batch:
-        yield batch
