@@ -25,7 +25,7 @@ from .kernel_arguments import default_workload, kernel_arguments
 from .kernel_benchmarks import benchmarked
 from .module_sizes import forward_parameters, inferred_sizes
 from .query_vector import has_sizes
-from .size_comments import KEYWORD, SizesProblem, owner_of, read_size_comments
+from .size_comments import KEYWORD, SizesProblem, owner_of, read_size_comments, read_words
 from .sizes import canonical_workload, dtype_name, is_sized, read_sizes
 
 Origin = Literal["comment", "benchmark", "call", "layers", "autotune", "default"]
@@ -149,25 +149,7 @@ def _comments(
 
 def _workload(directive: Directive, unit: Unit) -> tuple[dict[str, str], list[SizesProblem]]:
     """The workload of one comment, and its mistakes."""
-    workload: dict[str, str] = {}
-    problems: list[SizesProblem] = []
-
-    def report(text: str, start: int, end: int) -> None:
-        problems.append(SizesProblem(text, directive.span(start, end)))
-
-    for word in _WORD.finditer(directive.text, len(KEYWORD)):
-        name, written = word["name"], word["value"]
-        if name is None:
-            report(f"`{word['stray']}` is not NAME=VALUE; {_LIKE}", *word.span("stray"))
-            continue
-        try:
-            value = _value(name, written)
-        except ValueError as error:
-            report(str(error), *word.span("value"))
-            continue
-        if name in workload:
-            report(f"`{name}` is given twice; keep one", *word.span("name"))
-        workload[name] = value
+    workload, problems = read_words(directive, _WORD, _LIKE, _value)
     if problems:
         return workload, problems
     if unit.kind == "kernel":

@@ -9,8 +9,9 @@ Those of kernels and modules are read by :mod:`.kernel_sizes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from rlm_core.cost.domain.quantities import raised
 from rlm_core.source.directives import Directive, Directives
@@ -25,6 +26,8 @@ _QUANTITY = re.compile(
 )
 _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LIKE = "write it like items=10k or rows=2**20"
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +131,40 @@ def _is_about_file(directive: Directive, units: Sequence[Unit]) -> bool:
     return bool(functions) and directive.start < first and directive.comment == directive.line_start
 
 
-def _sizes(directive: Directive) -> tuple[dict[str, SizeValue], list[SizesProblem]]:
-    """The sizes of one comment, and its mistakes."""
-    sizes: dict[str, SizeValue] = {}
+def read_words(
+    directive: Directive, words: re.Pattern[str], like: str, value_of: Callable[[str, str], Value]
+) -> tuple[dict[str, Value], list[SizesProblem]]:
+    """The NAME=VALUE words of a comment about sizes, and the mistakes in them.
+
+    ``words`` matches a word with the groups ``name`` and ``value``, else ``stray``; ``like`` says how to write one.
+    ``value_of`` is given a name and the text of its value, and raises ``ValueError`` with what is wrong with the text.
+    """
+    values: dict[str, Value] = {}
     problems: list[SizesProblem] = []
 
     def report(text: str, start: int, end: int) -> None:
         problems.append(SizesProblem(text, directive.span(start, end)))
 
-    for word in _WORD.finditer(directive.text, len(KEYWORD)):
+    for word in words.finditer(directive.text, len(KEYWORD)):
         name, written = word["name"], word["value"]
         if name is None:
-            report(f"`{word['stray']}` is not NAME=VALUE; {_LIKE}", *word.span("stray"))
-            continue
-        if name in sizes:
+            report(f"`{word['stray']}` is not NAME=VALUE; {like}", *word.span("stray"))
+        elif name in values:
             report(f"`{name}` is given twice; keep one", *word.span("name"))
-            continue
-        try:
-            value = read_quantity(written)
-        except ValueError as error:
-            report(str(error), *word.span("value"))
-            continue
-        sizes[name] = SizeValue(name, value, "comment", f"line {directive.row + 1}")
+        else:
+            try:
+                values[name] = value_of(name, written)
+            except ValueError as error:
+                report(str(error), *word.span("value"))
+    return values, problems
+
+
+def _sizes(directive: Directive) -> tuple[dict[str, SizeValue], list[SizesProblem]]:
+    """The sizes of one comment, and its mistakes."""
+    line = f"line {directive.row + 1}"
+    sizes, problems = read_words(
+        directive, _WORD, _LIKE, lambda name, text: SizeValue(name, read_quantity(text), "comment", line)
+    )
     if not sizes and not problems:
         problems.append(SizesProblem(f"no size; {_LIKE}", directive.whole))
     return sizes, problems
