@@ -85,17 +85,13 @@ def test_the_wheel_is_small(wheel: Path) -> None:
     assert wheel.stat().st_size < 30 * MIB
 
 
-def test_the_wheel_holds_both_packages_and_the_weights_and_nothing_else(wheel: Path) -> None:
-    tops = {name.split("/")[0] for name in names_in(wheel)}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"rlm_core", "rlm_lsp"}
-    shipped = {name for name in names_in(wheel) if "/builtin/" in name}
-    source = REPOSITORY / "model_core" / "rlm_core" / "builtin"
-    assert shipped == {f"rlm_core/builtin/{path.name}" for path in source.iterdir()}
-    assert {"rlm_core/py.typed", "rlm_lsp/py.typed"} <= set(names_in(wheel))
-
-
-def test_the_wheel_holds_what_findings_link_to(wheel: Path) -> None:
-    assert f"rlm_lsp/{DOCS}" in names_in(wheel)
+def test_the_wheel_holds_all_of_both_packages_and_nothing_else(wheel: Path) -> None:
+    folders = [REPOSITORY / "model_core" / "rlm_core", REPOSITORY / "server" / "rlm_lsp"]
+    files = [(folder, path) for folder in folders for path in folder.rglob("*") if path.is_file()]
+    expected = {path.relative_to(folder.parent).as_posix() for folder, path in files if path.suffix != ".pyc"}
+    shipped = {name for name in names_in(wheel) if not name.split("/")[0].endswith(".dist-info")}
+    assert shipped == expected | {f"rlm_lsp/{DOCS}"}
+    assert {"rlm_core/py.typed", "rlm_lsp/py.typed", "rlm_core/queries/devices.toml"} <= shipped
 
 
 def test_the_wheel_holds_the_licence(wheel: Path) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rlm_core.errors import DataError
 from rlm_core.types import Basis, Metric
 
-from .devices import DEVICES
+from .devices import device_table
 from .judges import DEFAULT_JUDGE, JUDGES
 
 Array = npt.NDArray[np.float32]
@@ -92,7 +92,7 @@ def _query_vector(device: str | None, workload: tuple[tuple[str, str], ...]) -> 
         elif name != "date":
             words.append(f"{name}={value}")
     hashed = np.sum([_signs(word) for word in words], axis=0) / math.sqrt(_HASHED) if words else np.zeros(_HASHED)
-    entry = DEVICES.get(device or "")
+    entry = device_table().get(device or "")
     specs = [0.0] * _SPECS
     if entry is not None:
         known = (entry.memory_bandwidth, entry.fp32_flops, entry.fp16_flops, entry.memory, entry.multiprocessors)

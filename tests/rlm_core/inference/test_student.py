@@ -19,7 +19,7 @@ from rlm_core.inference.model_store import builtin
 from rlm_core.inference.novelty import NoveltyDetector, Region
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.analysis import Analyser
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.source.call_graph import MAX_CALLEES
 from rlm_core.source.units import read_source
 from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, CalibrationSource, Callee, Prediction
@@ -222,8 +222,10 @@ def test_device_and_sizes_count_for_kernels_and_modules(
 
 def test_a_device_has_many_names(predictor: OnnxPredictor, examples: list[CodeText]) -> None:
     code = next(code for code in examples if code.basis == "kernel")
-    device = next(name for name in predictor.devices("kernel") if name in DEVICES and DEVICES[name].aliases)
-    names = (device, DEVICES[device].aliases[0], device.upper().replace("-", " "))
+    device = next(
+        name for name in predictor.devices("kernel") if name in device_table() and device_table()[name].aliases
+    )
+    names = (device, device_table()[device].aliases[0], device.upper().replace("-", " "))
     [answers] = predictor.predict([code], [[Query("latency", name) for name in names]])
     assert {found.device for found in answers} == {device}
     assert len({found.median for found in answers}) == 1

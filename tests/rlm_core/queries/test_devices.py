@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlm_core.queries.devices import DEVICES, answered_by_sheet, answers_for, canonical_device, is_near, spelling
+from rlm_core.queries import devices
+from rlm_core.queries.devices import answered_by_sheet, answers_for, canonical_device, device_table, is_near, spelling
 
 LEARNED = ("nvidia-a100-sxm4-80gb", "nvidia-h100-sxm", "nvidia-rtx-3090", "amd-mi300x")
 
@@ -46,20 +50,28 @@ def test_an_unknown_name_is_no_device(name: str) -> None:
 
 def test_no_spelling_denotes_two_devices() -> None:
     owners: dict[str, str] = {}
-    for device in DEVICES.values():
+    for device in device_table().values():
         for name in (device.id, device.name, *device.aliases):
             assert owners.setdefault(spelling(name), device.id) == device.id, name
 
 
-@given(st.sampled_from(sorted(DEVICES)))
+@given(st.sampled_from(sorted(device_table())))
 def test_an_id_names_itself_in_any_case_and_punctuation(key: str) -> None:
     assert canonical_device(key) == key
     assert canonical_device(key.upper().replace("-", "_")) == key
-    assert canonical_device(DEVICES[key].name) == key
+    assert canonical_device(device_table()[key].name) == key
+
+
+def test_the_table_has_no_column_that_nothing_reads() -> None:
+    table = tomllib.loads(Path(devices.__file__).with_name("devices.toml").read_text(encoding="utf-8"))
+    figures = {"gb_per_s", "fp32_tflops", "fp16_tflops", "gib", "multiprocessors"}
+    for kind, entries in table.items():
+        for key, entry in entries.items():
+            assert set(entry) <= {"name", "aliases", "year"} | (figures if kind == "gpu" else set()), key
 
 
 def test_figures_of_gpus_are_of_the_right_order() -> None:
-    for device in DEVICES.values():
+    for device in device_table().values():
         if device.kind != "gpu":
             assert device.memory_bandwidth is None
         elif device.memory_bandwidth is not None:

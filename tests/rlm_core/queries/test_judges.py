@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.queries.judges import DEFAULT_JUDGE, JUDGES
 
 
 def test_every_judge_is_a_device() -> None:
-    assert set(JUDGES) <= set(DEVICES)
+    assert set(JUDGES) <= set(device_table())
     assert DEFAULT_JUDGE in JUDGES
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
-from rlm_core.queries.devices import DEVICES
+from rlm_core.queries.devices import device_table
 from rlm_core.queries.query_vector import QUERY, decimal_year, query_vector, task_name, task_parts
 
 names = st.sampled_from(["arg0", "arg1", "M", "N", "dtype", "mode", "backend", "dataset"])
@@ -21,7 +21,7 @@ values = st.one_of(
     st.text(),
 )
 workloads = st.dictionaries(names, values)
-devices = st.one_of(st.none(), st.sampled_from([*sorted(DEVICES)[:20], "a-device-that-nobody-knows"]))
+devices = st.one_of(st.none(), st.sampled_from([*sorted(device_table())[:20], "a-device-that-nobody-knows"]))
 
 days = st.dates(date(2015, 1, 1), date(2035, 12, 31))
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.queries.sizes import NAMED_ROLES, elements, products, read_sizes
 
 ALONE = True
@@ -199,7 +199,7 @@ def describe(text: str) -> Described:
 
 def features(described: Described, workload: Mapping[str, str], device: str | None) -> npt.NDArray[np.float32]:
     """All features of a query about a described text. Shape ``(len(NAMES),)``; NaN where unknown."""
-    card = DEVICES.get(canonical_device(device) or "") if device else None
+    card = device_table().get(canonical_device(device) or "") if device else None
     bandwidth = (card.memory_bandwidth if card else None) or math.nan
     fp32 = (card.fp32_flops if card else None) or math.nan
     fp16 = (card.fp16_flops if card else None) or fp32

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rlm_core.cost.torch_trace.recorder import KINDS, Operation, Trace, fuse
 from rlm_core.cost.torch_trace.tracing import trace
-from rlm_core.queries.devices import DEVICES, Device, canonical_device
+from rlm_core.queries.devices import Device, canonical_device, device_table
 
 _NOT_SIZES = frozenset({"mode", "backend", "autotuned"})
 _PRODUCTS = ("gemm", "conv", "attention", "rnn", "other")
@@ -103,7 +103,7 @@ def features(described: Described, workload: Mapping[str, str], device: str | No
     values.update((f"mode_{mode}", float(mode in backend)) for mode in _MODES)
     values["element_bytes"] = _BYTES.get(workload.get("dtype", "fp32").split("+")[0], 4.0)
     values.update(_totals(found))
-    known = DEVICES.get((canonical_device(device) if device else None) or "")
+    known = device_table().get((canonical_device(device) if device else None) or "")
     if known is not None:
         values.update(_sheet(known))
         values.update(_times(found, known, compiled=compiled))

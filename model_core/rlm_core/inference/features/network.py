@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import RlmError
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.source.onnx_graph.costs import Cost, costs, depth, live, total
 from rlm_core.source.onnx_graph.graph import Graph, elements, ordered
 from rlm_core.source.onnx_graph.parse import parse
@@ -147,7 +147,7 @@ def features(described: Described, workload: Mapping[str, str], device: str | No
         query["validation"] = float(workload["subset"] == "val")
     query["batch"] = _log_number(workload.get("batch"))
     known = canonical_device(device) if device else None
-    entry = DEVICES[known] if known else None
+    entry = device_table()[known] if known else None
     if entry is not None:
         for name in ("gpu", "cpu", "phone", "accelerator"):
             query[f"device_{name}"] = float(entry.kind == name)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from rlm_core.errors import ModelError
 from rlm_core.inference import trees
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 
 _SLICE = "prune"
 _PARAMETERS, _SIZES = 16, 8
@@ -72,7 +72,7 @@ class Choice:
 
 def features(choice: Choice) -> npt.NDArray[np.float32]:
     """Return the features of a choice. Shape ``(len(NAMES),)``; sizes and counts are log2, unknown is NaN."""
-    card = DEVICES.get(choice.device or "")
+    card = device_table().get(choice.device or "")
     bandwidth, fp32 = (card.memory_bandwidth, card.fp32_flops) if card is not None else (None, None)
     units = card.multiprocessors if card is not None else None
     threads, tile = max(choice.threads, 1.0), max(choice.tile, 1.0)

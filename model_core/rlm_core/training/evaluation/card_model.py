@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from rlm_core.inference.calibration import COVERAGES, INTERVALS, MIN_GROUPS
 from rlm_core.inference.card import CARD, StudentCard
 from rlm_core.inference.features import answers_alone
-from rlm_core.queries.devices import DEVICES
+from rlm_core.queries.devices import device_table
 from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.datasets.schema import read_tables
 
@@ -44,7 +44,7 @@ def what_it_predicts(card: StudentCard) -> str:
 
 def _devices(card: StudentCard, basis: str) -> str:
     known = card.devices.get(basis, ())
-    names = [DEVICES[device].name if device in DEVICES else device for device in known[:_MOST_DEVICES]]
+    names = [device_table()[device].name if device in device_table() else device for device in known[:_MOST_DEVICES]]
     more = f" and {len(known) - len(names)} more" if len(known) > len(names) else ""
     return f"{len(known)}: {', '.join(names)}{more}" if len(known) > 1 else ", ".join(names)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rlm_core.errors import DataError, SourceError
-from rlm_core.queries.devices import DEVICES, SHEET_BASES, canonical_device
+from rlm_core.queries.devices import SHEET_BASES, canonical_device, device_table
 from rlm_core.source.languages import by_name
 from rlm_core.types import METRICS_OF_BASIS, Basis, Metric
 
@@ -181,7 +181,7 @@ def _device(name: str, basis: str) -> str:
     known = canonical_device(name)
     if known is None:
         raise DataError(f"--device {name}: unknown; name the device of the measurements, such as x86-64 or H100")
-    if basis in SHEET_BASES and DEVICES[known].kind != "gpu":
+    if basis in SHEET_BASES and device_table()[known].kind != "gpu":
         raise DataError(f"--device {name}: not a GPU, which a {basis} runs on; name the GPU, such as H100")
     return known
 

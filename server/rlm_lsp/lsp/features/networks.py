@@ -18,7 +18,7 @@ from pygls.lsp.server import LanguageServer
 from rlm_core import RlmError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.queries.devices import DEVICES, canonical_device
+from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
 from rlm_core.types import Anchor, CodeText, Prediction, Query
@@ -226,7 +226,7 @@ def _fields(prediction: Prediction | None) -> dict[str, Any] | None:
 
 
 def _device_name(device: str | None) -> str | None:
-    known = DEVICES.get(device or "")
+    known = device_table().get(device or "")
     return known.name if known is not None else device
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from rlm_core.measurement.gpu.bench_rows import Row, RowFile, read_rows
 from rlm_core.measurement.gpu.targets import TARGETS, target_named
 from rlm_core.measurement.gpu.worker import RowCollector, RunnerJob, RunnerLimits, run_job
-from rlm_core.queries.devices import DEVICES
+from rlm_core.queries.devices import device_table
 from rlm_lsp.cli.app import app
 
 MODEL = Path(rlm_core.__file__).parent / "builtin" / "head.onnx"
@@ -83,7 +83,7 @@ def test_a_child_that_cannot_start_is_one_row(tmp_path: Path) -> None:
 def test_every_target_is_a_card_that_we_know() -> None:
     for name, target in TARGETS.items():
         assert target_named(name.upper()) is target
-        assert DEVICES[target.device].multiprocessors == target.multiprocessors
+        assert device_table()[target.device].multiprocessors == target.multiprocessors
     assert target_named("sm_90a") is TARGETS["cuda:90"]
     with pytest.raises(rlm_core.DataError, match="cuda:90"):
         target_named("cuda:91")
