@@ -31,7 +31,7 @@ from rlm_core.types import CodeText
 
 from rlm_lsp.sources import path_of_uri
 
-from .synced_texts import Notebooks
+from .notebooks import Notebooks
 from .text_positions import Lines
 
 _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {

@@ -39,6 +39,7 @@ from .features import (
     status,
 )
 from .features.head_diff import HeadDiffs
+from .notebooks import SYNCED
 from .session import Session
 from .stdio import watch_process
 from .synced_texts import SyncedWorkspace
@@ -233,7 +234,7 @@ class Server(LanguageServer):
             "rlm-lsp",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
-            notebook_document_sync=document_sync.NOTEBOOKS,
+            notebook_document_sync=SYNCED,
             protocol_cls=Protocol,
         )
         self.session, self.on_gone = Session(self), on_gone

@@ -1,22 +1,12 @@
-"""Texts of the client: edited where it says, and the cells of notebooks in order."""
+"""Texts of the client: edited where it says."""
 
 from __future__ import annotations
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec, Workspace
-from rlm_lsp.lsp.synced_texts import Notebooks, SyncedDocument, SyncedWorkspace
+from rlm_lsp.lsp.synced_texts import SyncedDocument, SyncedWorkspace
 
 CODEC = PositionCodec("utf-16")
-
-
-def test_a_notebook_knows_its_cells_in_order() -> None:
-    notebooks = Notebooks()
-    assert notebooks.put("n", ["a", "b", "c"]) == []
-    assert notebooks.put("n", ["c", "a"]) == ["b"]
-    assert notebooks.around("a") == ("c", "a")
-    assert (notebooks.of("c"), notebooks.of("b")) == ("n", None)
-    assert notebooks.put("n", []) == ["c", "a"]
-    assert notebooks.of("a") is None
 
 
 def test_a_change_replaces_a_range_or_the_whole_text() -> None:

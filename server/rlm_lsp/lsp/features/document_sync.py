@@ -1,25 +1,17 @@
-"""Notifications about documents, notebooks and files: opened, changed, closed, renamed, deleted.
-
-Each Python cell of a notebook is a document with its own hints, hovers and findings; its settings are the notebook's.
-"""
+"""Notifications about documents, notebooks and files: opened, changed, closed, renamed, deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
 
+from rlm_lsp.lsp.notebooks import python_cells
 from rlm_lsp.lsp.session import Session
 
 from .configuration import Configuration, is_configuration
-
-NOTEBOOKS = types.NotebookDocumentSyncOptions(
-    [types.NotebookDocumentFilterWithCells(cells=[types.NotebookCellLanguage("python")])]
-)
 
 
 def register(server: LanguageServer, session: Session, settings: Configuration) -> None:
@@ -110,10 +102,7 @@ def _remove(session: Session, uris: Sequence[str]) -> None:
 def _sync_cells(session: Session, uri: str, changed: Iterable[str]) -> None:
     """Take over the order of a notebook's cells and the texts of the changed ones."""
     workspace = session.client.workspace
-    notebook = workspace.get_notebook_document(notebook_uri=uri)
-    assert notebook is not None, "pygls has handled the notification"
-    known = workspace.text_documents
-    cells = [cell.document for cell in notebook.cells if _is_python(known.get(unquote(cell.document)))]
+    cells = python_cells(workspace, uri)
     for removed in session.documents.notebooks.put(uri, cells):
         session.closed(removed)
     for cell in changed:
@@ -121,7 +110,3 @@ def _sync_cells(session: Session, uri: str, changed: Iterable[str]) -> None:
             session.edited(workspace.get_text_document(cell))
     # No other notification reports a cell that has only moved.
     session.files_changed()
-
-
-def _is_python(document: TextDocument | None) -> bool:
-    return document is not None and document.language_id == "python"
