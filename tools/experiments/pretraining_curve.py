@@ -42,9 +42,10 @@ from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.training.corpus import Corpus, load_corpus
 from rlm_core.training.datasets.functions import TEST_PACKAGES
+from rlm_core.training.losses import soft_cross_entropy
 from rlm_core.training.student.batches import EncoderData, HeadInputs
 from rlm_core.training.student.config import FORMS, PretrainConfig, TrainConfig, load_config
-from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, loss_of
+from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer
 from rlm_core.training.student.export import export_encoder
 from rlm_core.training.student.head_fit import Features, fit_head
 from rlm_core.training.student.network import Student, StudentConfig
@@ -393,7 +394,7 @@ class Curve:
             "pretraining loss": last_losses(self.work / f"pretraining-{tokens}" / Pretrainer.log_file),
             "labelled tokens": trainer.tokens,
             "validation loss": {
-                "deep": round(float(loss_of(logits, features.inputs.rows(chosen), config.label_sigma)), 4),
+                "deep": round(float(soft_cross_entropy(logits, features.inputs.target[chosen], config.label_sigma)), 4),
                 "whole": round(reached, 4),
             },
             "tasks": tasks,

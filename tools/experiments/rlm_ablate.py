@@ -44,7 +44,7 @@ from rlm_core.training.full.numbers import NumberFormat
 from rlm_core.training.full.sequences import Slot
 from rlm_core.training.full.training_config import ModelFitConfig
 from rlm_core.training.full.training_data import Examples, Plan, examples
-from rlm_core.training.student.batches import soft_targets
+from rlm_core.training.losses import soft_cross_entropy
 from torch import Tensor, nn
 
 Array = npt.NDArray[np.float64]
@@ -123,7 +123,7 @@ class Bins(Head):
         """See :class:`Output`."""
         logits = self.of(vectors, mask)
         place = torch.from_numpy(self.scale.position(values.numpy()).astype(np.float32))
-        return -(soft_targets(place, logits.shape[1], _SIGMA) * logits.log_softmax(1)).sum(1).mean()
+        return soft_cross_entropy(logits, place, _SIGMA)
 
     def answers(self, vectors: list[Tensor], values: Array) -> tuple[Array, Array | None]:
         """See :class:`Output`."""

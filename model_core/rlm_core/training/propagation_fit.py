@@ -51,6 +51,7 @@ from rlm_core.queries.called_functions import MAX_MEASURED
 from rlm_core.types import LEVELS, MEDIAN, Query
 
 from .corpus import floor_of
+from .losses import pinball
 from .package_graph import PREFIX, GraphReader, PackageGraph, Pools, read_graph
 from .runs import say
 from .student.ngram_ridge_fit import FOLDS
@@ -222,8 +223,7 @@ def fit_network(rows: CallRows, epochs: int = _EPOCHS) -> Network:
             line = torch.where(unresolved[batch], line.clamp(max=floor), line)  # as :meth:`Correction.apply` does
             # Nearly flat below the floor: there is no more to gain, but a way back.
             line = torch.where(line < floor, floor + _BELOW_FLOOR * (line - floor), line)
-            over = values[batch] - line
-            loss = (torch.maximum(levels * over, (levels - 1) * over).mean(1) * weights[batch]).mean()
+            loss = (pinball(line, values[batch], levels) * weights[batch]).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

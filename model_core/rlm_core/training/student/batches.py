@@ -15,6 +15,7 @@ from rlm_core.inference.tokenizer import PAD, Ids
 from rlm_core.queries.query_vector import query_vector
 from rlm_core.source.syntax_counts import facts
 from rlm_core.training.corpus import Corpus
+from rlm_core.training.losses import Teacher
 
 from .config import TEXTS_PER_BASIS, EncoderFitConfig
 
@@ -122,32 +123,6 @@ def pool_callees(bank: Tensor, known: Tensor, callees: Tensor) -> tuple[Tensor, 
     top = vectors.masked_fill(~present[..., None], -torch.inf).amax(2)
     top = torch.where(counts[..., None] > 0, top, 0.0)
     return torch.cat([mean, top], dim=-1).flatten(1), counts
-
-
-def soft_targets(position: Tensor, outcomes: int, sigma: float) -> Tensor:
-    """Gaussian targets on the outcome axis (HL-Gauss, arXiv 2403.03950). ``(rows,)`` -> ``(rows, outcomes)``.
-
-    A value at or below the floor is outcome 0 alone; others spread over the bins 1.. only.
-    """
-    edges = torch.arange(outcomes, dtype=torch.float32)
-    place = position.clamp(min=0)[:, None]
-    cumulative = torch.special.ndtr((edges[None, :] - place) / sigma)  # (rows, outcomes): at the bins' edges
-    mass = cumulative.diff(dim=1)
-    mass = mass / mass.sum(1, keepdim=True).clamp(min=1e-6)
-    above = (position >= 0).float()[:, None]
-    return torch.cat([1 - above, mass * above], dim=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A teacher's distributions of rows, ``targets (rows, outcomes)``, and their share of each row's target."""
-
-    targets: Tensor
-    weight: Tensor
-
-    def rows(self, chosen: Tensor) -> Teacher:
-        """The same for some rows."""
-        return Teacher(self.targets[chosen], self.weight[chosen])
 
 
 @dataclass(slots=True)

@@ -40,10 +40,11 @@ from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, Rows
 from rlm_core.training.datasets.texts import read_texts
+from rlm_core.training.losses import Teacher
 from rlm_core.training.runs import say
 from rlm_core.types import LEVELS, Callee, CodeText, Query
 
-from .batches import EncoderData, HeadInputs, Sampler, Teacher, head_inputs
+from .batches import EncoderData, HeadInputs, Sampler, head_inputs
 from .config import TrainConfig, load_config, read_toml, typed
 from .train import train
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rlm_core.inference.tokenizer import Ids
+from rlm_core.training.losses import soft_cross_entropy
 from rlm_core.training.trainer import RunSettings, Trainer, Validation, make_optimizers
 
-from .batches import EncoderData, HeadInputs, Indices, Sampler, Teacher, pad, pool_callees, soft_targets, token_batches
+from .batches import EncoderData, HeadInputs, Indices, Sampler, pad, pool_callees, token_batches
 from .config import EncoderFitConfig
 from .network import Encoder, Student
 
@@ -63,15 +63,6 @@ def head_logits(student: Student, inputs: HeadInputs, vectors: Tensor, bank: Ban
         vectors, callees, counts, inputs.task.to(device), inputs.date.to(device), inputs.query.to(device)
     )
     return logits
-
-
-def loss_of(logits: Tensor, inputs: HeadInputs, sigma: float, teacher: Teacher | None = None) -> Tensor:
-    """Mean cross-entropy against the soft targets, mixed with those of a teacher if there is one, in nats."""
-    target = soft_targets(inputs.target, logits.shape[1], sigma)
-    if teacher is not None:
-        target = torch.lerp(target, teacher.targets.float(), teacher.weight[:, None])
-    target = target.to(logits.device)
-    return -(target * F.log_softmax(logits.float(), dim=1)).sum(1).mean()
 
 
 def autocast(device: torch.device) -> torch.autocast:
@@ -152,7 +143,7 @@ class EncoderTrainer(Trainer[Student, Indices, Indices]):
         with autocast(device):
             vectors = self.encode(tokens.to(device), mask.to(device))
             logits = head_logits(self.model, inputs, vectors[owner], self.bank)
-        loss = loss_of(logits, inputs, config.label_sigma, teacher)
+        loss = soft_cross_entropy(logits, inputs.target, config.label_sigma, teacher)
         # Batches of long texts hold few rows: weigh by rows, so that each row counts the same.
         (loss * (len(inputs.text) / self.rows_per_batch)).backward()
         index = torch.from_numpy(texts).to(device)
@@ -173,7 +164,7 @@ class EncoderTrainer(Trainer[Student, Indices, Indices]):
         with torch.inference_mode(), autocast(self.device):
             vectors = self.bank.vectors[held_out.text.to(self.device)]
             logits = head_logits(self.model, held_out, vectors, self.bank).float()
-        return Validation(float(loss_of(logits, held_out, self.config.label_sigma)))
+        return Validation(float(soft_cross_entropy(logits, held_out.target, self.config.label_sigma)))
 
     def state(self) -> dict[str, Any]:
         """The bank; half precision holds the vectors of a training step exactly, which are computed in bfloat16."""

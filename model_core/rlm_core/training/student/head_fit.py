@@ -22,10 +22,11 @@ from rlm_core.inference.calibration import Calibration, Scale, parents, scores
 from rlm_core.inference.features import answers_alone
 from rlm_core.queries.query_vector import task_parts
 from rlm_core.training.corpus import Corpus
+from rlm_core.training.losses import soft_cross_entropy
 
 from .batches import HeadInputs, pool_callees
 from .config import EncoderFitConfig
-from .encoder_fit import Bank, loss_of
+from .encoder_fit import Bank
 from .network import Base, Deep, Head, StudentConfig
 from .ngram_ridge_fit import FOLDS, fold_of
 
@@ -127,7 +128,7 @@ def _fit(
         part.train()
         order = torch.from_numpy(train)[torch.randperm(len(train))]
         for rows in order.split(_BATCH):
-            loss = loss_of(logits(rows), features.inputs.rows(rows), config.label_sigma)
+            loss = soft_cross_entropy(logits(rows), features.inputs.target[rows], config.label_sigma)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(part.parameters(), 1.0)
@@ -135,7 +136,7 @@ def _fit(
             schedule.step()
         part.eval()
         with torch.inference_mode():
-            reached = float(loss_of(logits(held_out), features.inputs.rows(held_out), config.label_sigma))
+            reached = float(soft_cross_entropy(logits(held_out), features.inputs.target[held_out], config.label_sigma))
         if reached < best:
             best, state = reached, copy.deepcopy(part.state_dict())
     part.load_state_dict(state)
@@ -156,7 +157,9 @@ def _fit_weights(features: Features, head: Head, val: npt.NDArray[np.int64], con
     optimizer = torch.optim.LBFGS([head.weight], max_iter=100, line_search_fn="strong_wolfe")
 
     def loss_now() -> Tensor:
-        return loss_of(base + head.weight[inputs.task][:, None] * evidence, inputs, config.label_sigma)
+        return soft_cross_entropy(
+            base + head.weight[inputs.task][:, None] * evidence, inputs.target, config.label_sigma
+        )
 
     def closure() -> float:
         optimizer.zero_grad()

@@ -37,6 +37,7 @@ from rlm_core.inference.work_mixture import (
 )
 from rlm_core.training.corpus import floor_of
 from rlm_core.training.datasets.schema import HAND_WRITTEN, Edit, read_facts, read_rows
+from rlm_core.training.losses import mixture_nats
 from rlm_core.types import Callee, CodeText, Query, WorkFacts
 
 from .cost_ratio_fit import FEWEST_PAIRS, fit_ratio_model
@@ -208,14 +209,7 @@ def _fit(
         gate, shift, width = out(torch.tanh(hidden(x[chosen]))).unbind(1)
         spread = width.clamp(-4.0, 1.5).exp()
         z = (y[chosen] - typical[chosen] - shift) / spread
-        log_t = -2.5 * torch.log1p(z**2 / 4) + np.log(0.375) - spread.log()
-        # A value at the floor is one at or below it.
-        square = 1 + z**2 / 4
-        below = 0.5 + 0.375 * z / square.sqrt() * (1 - z**2 / square / 12)
-        log_t = torch.where(at_floor[chosen], below.clamp_min(1e-6).log(), log_t)
-        log_weight = torch.nn.functional.logsigmoid(gate) + log_t
-        log_model = torch.nn.functional.logsigmoid(-gate) + density[chosen]
-        nats = -torch.logaddexp(log_weight, log_model)
+        nats = mixture_nats(gate, z, spread, at_floor[chosen], density[chosen])
         return (nats * weights[chosen]).sum() / weights[chosen].sum()
 
     best, state, since = np.inf, [p.detach().clone() for p in parameters], 0

@@ -27,9 +27,9 @@ from rlm_core.inference.features import has_trees
 from rlm_core.inference.ngram_ridge import part_name
 from rlm_core.inference.residuals import spread_key
 from rlm_core.queries.query_vector import task_parts
+from rlm_core.training.losses import soft_cross_entropy
 from rlm_core.training.student.batches import HeadInputs
 from rlm_core.training.student.config import EncoderFitConfig
-from rlm_core.training.student.encoder_fit import loss_of
 from rlm_core.training.student.network import Head
 
 from .corrections import AffineCorrection, Correction, NgramCorrection, TreeCorrection, fit_correction
@@ -114,14 +114,14 @@ def fit(
     for step in range(steps + 1):
         if held_out is not None:
             with torch.no_grad():
-                reached = float(loss_of(part(held_out), held_out.inputs, _SIGMA))
+                reached = float(soft_cross_entropy(part(held_out), held_out.inputs.target, _SIGMA))
             if reached < best - 1e-4:
                 best, best_step, state = reached, step, copy.deepcopy(part.state_dict())
             elif step - best_step >= _PATIENCE:
                 break
         if step == steps:
             break
-        loss = loss_of(part(train), train.inputs, _SIGMA)
+        loss = soft_cross_entropy(part(train), train.inputs.target, _SIGMA)
         moved = sum(((now - then) ** 2).sum() for now, then in zip(part.fitted(), start, strict=True))
         loss = loss + _DISTANCE * moved
         if anchors is not None:

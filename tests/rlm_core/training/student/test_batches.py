@@ -20,7 +20,6 @@ from rlm_core.training.student.batches import (
     head_inputs,
     pad,
     pool_callees,
-    soft_targets,
     token_batches,
 )
 from rlm_core.training.student.config import EncoderFitConfig
@@ -103,26 +102,6 @@ def test_a_callee_without_a_vector_yet_counts_as_absent() -> None:
     pooled, counts = pool_callees(bank, known, torch.tensor([[[0, 1], [1, -1]]]))
     assert pooled.tolist() == [[1.0, 1.0, 0.0, 0.0]]
     assert counts.tolist() == [[1, 0]]
-
-
-@given(st.lists(st.one_of(st.just(-0.5), st.floats(0, 64)), min_size=1), st.floats(0.3, 3))
-def test_soft_targets_are_distributions(places: list[float], sigma: float) -> None:
-    targets = soft_targets(torch.tensor(places, dtype=torch.float32), 65, sigma)
-    assert targets.shape == (len(places), 65)
-    assert torch.all(targets >= 0)
-    torch.testing.assert_close(targets.sum(1), torch.ones(len(places)), atol=1e-4, rtol=0)
-
-
-def test_a_value_at_the_floor_is_the_floors_outcome_alone_and_others_have_none_of_it() -> None:
-    targets = soft_targets(torch.tensor([-0.5, 0.2]), 65, 0.75)
-    assert targets[0].tolist() == [1.0] + [0.0] * 64
-    assert targets[1, 0] == 0
-
-
-@pytest.mark.parametrize("place", [0.5, 10.25, 63.5])
-def test_a_target_is_centred_on_its_value(place: float) -> None:
-    [target] = soft_targets(torch.tensor([place]), 65, 0.75)
-    assert int(target.argmax()) == int(place) + 1
 
 
 BASES = ("call", "program")

@@ -26,10 +26,9 @@ from rlm_core.training.datasets.texts import SCHEMA
 from rlm_core.training.full.encoders.scratch import ScratchEncoder
 from rlm_core.training.full.predictor import TorchPredictor
 from rlm_core.training.student import distill as distill_module
-from rlm_core.training.student.batches import EncoderData, HeadInputs, Teacher
+from rlm_core.training.student.batches import EncoderData, HeadInputs
 from rlm_core.training.student.config import TrainConfig
 from rlm_core.training.student.distill import ANSWERS, DistillConfig, Distilling, distill, masses_of
-from rlm_core.training.student.encoder_fit import loss_of
 from rlm_core.training.student.export import WEIGHTS
 from rlm_core.training.student.network import Student, StudentConfig
 from rlm_core.training.student.train import _task, fit_scales
@@ -114,18 +113,6 @@ def test_the_masses_of_a_spread_out_teacher_give_its_quantiles_back() -> None:
     found = SCALE.quantiles(masses_of(quantiles[None, :], SCALE), LEVELS)[0]
     # A bin is a fifteenth of a decade wide and spreads what is in it evenly.
     np.testing.assert_allclose(found, quantiles, rtol=0.12)
-
-
-def test_the_loss_mixes_teacher_and_label() -> None:
-    torch.manual_seed(0)
-    logits, targets = torch.randn(3, OUTCOMES), torch.rand(3, OUTCOMES).softmax(1)
-    empty = torch.zeros(3)
-    inputs = HeadInputs(*(empty,) * 7, torch.tensor([3.5, 10.5, -0.5]))
-    label = loss_of(logits, inputs, 0.75)
-    alone = -(targets * logits.log_softmax(1)).sum(1).mean()
-    for weight, expected in ((0.0, label), (1.0, alone), (0.25, 0.75 * label + 0.25 * alone)):
-        found = loss_of(logits, inputs, 0.75, Teacher(targets, torch.full((3,), weight)))
-        torch.testing.assert_close(found, expected)
 
 
 def test_training_rows_and_unlabelled_texts_get_targets_and_others_none(

@@ -14,10 +14,11 @@ import torch
 from rlm_core.inference.calibration import Scale, fit_scale
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of
+from rlm_core.training.losses import soft_cross_entropy
 from rlm_core.training.student import head_fit
 from rlm_core.training.student.batches import head_inputs, pool_callees
 from rlm_core.training.student.config import EncoderFitConfig
-from rlm_core.training.student.encoder_fit import Bank, loss_of
+from rlm_core.training.student.encoder_fit import Bank
 from rlm_core.training.student.head_fit import (
     Features,
     as_dropped,
@@ -74,7 +75,9 @@ def loss(features: Features, head: Head, rows: Rows) -> float:
     """Mean cross-entropy of a head, in nats."""
     chosen = torch.from_numpy(rows)
     with torch.inference_mode():
-        return float(loss_of(features.logits(head.eval(), chosen), features.inputs.rows(chosen), CONFIG.label_sigma))
+        return float(
+            soft_cross_entropy(features.logits(head.eval(), chosen), features.inputs.target[chosen], CONFIG.label_sigma)
+        )
 
 
 def test_fitting_lowers_the_loss_on_held_out_rows(features: Features, corpus: Corpus) -> None:
