@@ -47,7 +47,7 @@ _NOISE = re.compile(r"\b(?:nvidia|amd|intel|geforce|instinct|tesla|radeon|graphi
 @cache
 def device_table() -> Mapping[str, Device]:
     """The devices by id, read when they are first asked for."""
-    kinds: dict[DeviceKind, dict[str, dict[str, Any]]] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    kinds: Any = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return {key: _device(key, kind, entry) for kind, entries in kinds.items() for key, entry in entries.items()}
 
 
