@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 import textwrap
 from enum import StrEnum
+from hashlib import blake2b
+from threading import Lock
+
+from cachetools import LRUCache, cached
 
 from . import languages
 from .parsed import ParsedSource
@@ -21,6 +25,8 @@ _LOCATION = re.compile(r"^#loc.*$| loc\(#?\w*\)")
 _LOCATION_TO_END = re.compile(rf"{_LOCATION.pattern}| loc\(\".*\)$")
 _OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
+# More than a batch of predictions reads; an entry takes some bytes however short its text is.
+_REMEMBERED_CHARACTERS, _LEAST_CHARACTERS = 2**22, 256
 
 
 class CanonicalForm(StrEnum):
@@ -36,8 +42,14 @@ class CanonicalForm(StrEnum):
     NEUTRAL = "neutral"
 
 
+def _key(text: str, language: str, form: CanonicalForm = CanonicalForm.LINES) -> tuple[bytes, str, CanonicalForm]:
+    # A text is much longer than its canonical form where most of it is comments.
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), language, form
+
+
+@cached(LRUCache(_REMEMBERED_CHARACTERS, lambda found: len(found) + _LEAST_CHARACTERS), key=_key, lock=Lock())
 def canonical(text: str, language: str, form: CanonicalForm = CanonicalForm.LINES) -> str:
-    """The canonical form of one unit's source text.
+    """The canonical form of one unit's source text. Several parts of a model read it, so recent ones are remembered.
 
     Raises:
         SourceError: the language is unknown.
