@@ -13,7 +13,8 @@ from datetime import date
 from pathlib import Path
 
 from rlm_core.errors import RlmError
-from rlm_core.training.datasets.schema import EDITS_SCHEMA, SPLITS
+from rlm_core.training.datasets.schema import EDITS_SCHEMA
+from rlm_core.training.datasets.splits import SPLITS
 from tqdm import tqdm
 
 from tools.data_set import build

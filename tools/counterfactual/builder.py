@@ -23,7 +23,8 @@ from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.datasets.builder import Progress, RowBuilder, read_labels
 from rlm_core.training.datasets.functions import DEVICE, LATENCY_FLOOR_SECONDS, RUNTIME
-from rlm_core.training.datasets.schema import HAND_WRITTEN, size_columns, split_of, write_calls, write_facts
+from rlm_core.training.datasets.schema import HAND_WRITTEN, size_columns, write_calls, write_facts
+from rlm_core.training.datasets.splits import split_of
 from rlm_core.types import CalledFunction, Calls, CallSite
 
 from .edits import EDITS

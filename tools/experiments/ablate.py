@@ -30,7 +30,7 @@ from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.inference.tokenizer import train as train_tokenizer
 from rlm_core.source.syntax_counts import structure
 from rlm_core.training.corpus import Corpus, floor_of, load_corpus
-from rlm_core.training.datasets.functions import TEST_PACKAGES
+from rlm_core.training.datasets.splits import TEST_PACKAGES
 from rlm_core.training.student.batches import EncoderData, HeadInputs, head_inputs
 from rlm_core.training.student.config import TrainConfig, load_config
 from rlm_core.training.student.encoder_fit import Bank, EncoderTrainer, encode_texts

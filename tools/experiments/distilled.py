@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import rlm_core
-from rlm_core.training.datasets.functions import TEST_PACKAGES
+from rlm_core.training.datasets.splits import TEST_PACKAGES
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.training.evaluation.rows import Row, select
 from rlm_core.types import LEVELS

@@ -41,7 +41,7 @@ from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import ENCODER, TOKENIZER
 from rlm_core.inference.tokenizer import Ids, Tokenizer, crop
 from rlm_core.training.corpus import Corpus, load_corpus
-from rlm_core.training.datasets.functions import TEST_PACKAGES
+from rlm_core.training.datasets.splits import TEST_PACKAGES
 from rlm_core.training.losses import soft_cross_entropy
 from rlm_core.training.student.batches import EncoderData, HeadInputs
 from rlm_core.training.student.config import FORMS, PretrainConfig, TrainConfig, load_config

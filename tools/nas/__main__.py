@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rlm_core.training.datasets.schema import SPLITS
+from rlm_core.training.datasets.splits import SPLITS
 
 from tools.data_set import build
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from rlm_core.training.losses import Teacher, mixture_nats, pinball, soft_cross_entropy, soft_targets
 from scipy import stats
 
-pytestmark = pytest.mark.extras
-
 
 @given(st.lists(st.one_of(st.just(-0.5), st.floats(0, 64)), min_size=1), st.floats(0.3, 3))
 def test_soft_targets_are_distributions(places: list[float], sigma: float) -> None:

@@ -25,9 +25,9 @@ from rlm_core.training.datasets.schema import (
     read_edits,
     read_facts,
     read_rows,
-    split_of,
     write_rows,
 )
+from rlm_core.training.datasets.splits import split_of
 
 from tools.counterfactual.__main__ import main
 from tools.counterfactual.builder import LABELS, LITERAL_LABELS, MEMORY_FLOOR_BYTES, CounterfactualBuilder

@@ -11,7 +11,8 @@ import pytest
 from rlm_core.errors import DataError
 from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.source.onnx_graph.render import render
-from rlm_core.training.datasets.schema import read_rows, split_of, write_rows
+from rlm_core.training.datasets.schema import read_rows, write_rows
+from rlm_core.training.datasets.splits import split_of
 
 from tools.nas.__main__ import main
 from tools.nas.builder import NasBuilder

@@ -17,7 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rlm_core.training.datasets.schema import split_of, write_rows
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.datasets.splits import split_of
 
 _SKIPPED = {"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"}
 _CALLEES = 4

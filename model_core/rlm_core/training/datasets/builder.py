@@ -16,7 +16,7 @@ from rlm_core.errors import DataError
 from rlm_core.files import read_json_lines
 
 from .cache import find_repository, read_blobs
-from .schema import split_of
+from .splits import split_of
 
 Progress = Callable[[int, int], None]
 _EXAMPLES = 5  # names kept for each reason

@@ -38,13 +38,9 @@ from rlm_core.types import CodeText, Unit
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_wheel, open_wheel, read_member
-from .schema import FORMAT, SITE, size_columns, split_of, write_calls, write_facts
+from .schema import FORMAT, SITE, size_columns, write_calls, write_facts
+from .splits import TEST_PACKAGES, split_of
 
-TEST_PACKAGES = frozenset(
-    {"networkx", "click", "tomlkit", "Werkzeug", "docutils", "jedi", "tornado", "petl", "biopython", "mutagen"}
-    # Of the packages that we measured ourselves, drawn by a hash of their names.
-    | {"Sphinx", "pony", "boltons", "simpy", "glue-core", "trio", "typer", "ipython", "linearmodels", "pgmpy"}
-)
 MIN_CALLS = 5
 LATENCY_FLOOR_SECONDS = 5e-8  # 0.05 µs: below it the profiler's own correction is larger than the call
 DEVICE = "x86-64"

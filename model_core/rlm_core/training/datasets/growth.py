@@ -27,7 +27,8 @@ from rlm_core.source.languages import LANGUAGES
 from rlm_core.types import GROWTH_CLASSES
 
 from .builder import Progress, RepositoryRowBuilder, read_labels
-from .schema import merge_groups, open_parquet
+from .schema import open_parquet
+from .splits import merge_groups
 
 FORMAT = "rlm-growth-1"
 SCHEMA = pa.schema(

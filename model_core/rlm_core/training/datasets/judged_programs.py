@@ -21,7 +21,7 @@ from rlm_core.source.canonical import canonical
 from rlm_core.source.languages import LANGUAGES
 
 from .builder import Progress, RepositoryRowBuilder, read_labels
-from .schema import merge_groups
+from .splits import merge_groups
 
 _COMMON = frozenset({"repo", "blob", "path", "language", "date"})
 # The runtimes that a label's `variant` may name; other variants are versions of a compiler, which queries do not name.

@@ -14,7 +14,8 @@ from rlm_core.measurement.types import BENCHED, RUNTIME
 from rlm_core.types import BASIS_OF_KIND, METRICS_OF_BASIS
 
 from .functions import LATENCY_FLOOR_SECONDS, MIN_CALLS
-from .schema import SIZED_CALLS, open_parquet, size_columns, split_of, write_rows
+from .schema import SIZED_CALLS, open_parquet, size_columns, write_rows
+from .splits import split_of
 
 FORMAT = "rlm-measurements-1"
 _SPREAD = pa.struct([("p10", pa.float64()), ("p50", pa.float64()), ("p90", pa.float64())])

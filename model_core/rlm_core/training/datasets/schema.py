@@ -1,4 +1,4 @@
-"""The schema of a data set, one row per unit and query with values in SI units; its Parquet files; its splits.
+"""The schema of a data set, one row per unit and query with values in SI units; its Parquet files.
 
 | column | meaning |
 |---|---|
@@ -31,8 +31,7 @@ A data set of functions and edits of them (:data:`EDITS_SCHEMA`) has three more 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -48,11 +47,8 @@ from rlm_core.files import atomic_write
 from rlm_core.types import CalledFunction, Calls, CallSite, WorkFacts
 
 FORMAT = "rlm-data-1"
-SPLITS = ("train", "val", "cal", "test")
 HAND_WRITTEN = "hand/"
 """What families of functions that were written by hand, to calibrate on, start with."""
-# Upper ends of the shares of the splits: 75 % train, 5 % val, 10 % cal, 10 % test.
-_SHARES = (("train", 0.75), ("val", 0.80), ("cal", 0.90), ("test", 1.0))
 
 SIZED_CALLS = pa.struct(
     [
@@ -227,29 +223,3 @@ def read_tables(paths: Sequence[Path], splits: Sequence[str] | None = None) -> I
             if splits is not None:
                 table = table.filter(pc.is_in(table["split"], pa.array(list(splits))))
             yield table
-
-
-def split_of(group: str) -> str:
-    """The split of a group by a hash of its name: the same on every machine and for every data set."""
-    digest = hashlib.sha256(group.encode()).digest()
-    point = int.from_bytes(digest[:8], "big") / 2**64
-    return next(split for split, end in _SHARES if point < end)
-
-
-def merge_groups(pairs: Iterable[tuple[Hashable, str]]) -> dict[str, str]:
-    """Join the groups that share a key (the canonical text): group -> smallest name among those joined to it."""
-    parent: dict[str, str] = {}
-
-    def find(group: str) -> str:
-        while parent[group] != group:
-            parent[group] = parent[parent[group]]
-            group = parent[group]
-        return group
-
-    first: dict[Hashable, str] = {}
-    for key, group in pairs:
-        parent.setdefault(group, group)
-        other = first.setdefault(key, group)
-        a, b = sorted((find(group), find(other)))
-        parent[b] = a
-    return {group: find(group) for group in parent}

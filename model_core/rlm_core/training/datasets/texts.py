@@ -23,8 +23,8 @@ from rlm_core.source.units import find_units
 
 from .builder import Progress
 from .cache import open_wheel, read_member
-from .functions import TEST_PACKAGES
-from .schema import open_parquet, split_of
+from .schema import open_parquet
+from .splits import TEST_PACKAGES, split_of
 
 FORMAT = "rlm-texts-1"
 SCHEMA = pa.schema([("text", pa.string()), ("language", pa.string())], metadata={"format": FORMAT})

@@ -30,7 +30,7 @@ from rlm_core.source.triton_kernels import kernel_text
 
 from .builder import Progress, RowBuilder, read_labels
 from .cache import find_repository, read_blobs
-from .schema import merge_groups
+from .splits import merge_groups
 
 # Whole or partial names, in lower case with single underscores -> idea; the first match wins. Kernels and problems of a
 # single operation are looked up here.

@@ -23,7 +23,7 @@ from rlm_core.files import atomic_write
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.query_vector import Task
-from rlm_core.training.datasets.schema import SPLITS
+from rlm_core.training.datasets.splits import SPLITS
 
 from .baselines import DESCRIPTIONS, MAIN, fit_baselines
 from .metrics import Columns, Figures, band_figures, gain, point_figures

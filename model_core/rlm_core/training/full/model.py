@@ -17,7 +17,8 @@ from rlm_core.errors import ModelError
 
 from .decoder import Decoder, FullConfig, Memory, QueryBatch, QueryTokens
 from .encoders.base import TextEncoder, encode
-from .numbers import PAD, Grammar
+from .grammar import Grammar
+from .numbers import PAD
 
 _WHOLE = 80 * 2**30
 

@@ -15,7 +15,8 @@ from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.training.corpus import load_corpus
 from rlm_core.training.datasets.code_regression import CodeRegressionBuilder
-from rlm_core.training.datasets.schema import read_rows, split_of, write_rows
+from rlm_core.training.datasets.schema import read_rows, write_rows
+from rlm_core.training.datasets.splits import split_of
 from rlm_core.training.full import store
 from rlm_core.training.full.spaces import CODENET, codenet_language
 

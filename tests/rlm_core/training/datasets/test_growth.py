@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.growth import SCHEMA, GrowthBuilder, read_growth
-from rlm_core.training.datasets.schema import split_of, write_rows
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.datasets.splits import split_of
 
 pytestmark = pytest.mark.extras
 

@@ -11,7 +11,7 @@ import pytest
 from rlm_core.errors import DataError
 from rlm_core.queries.judges import JUDGES
 from rlm_core.training.datasets.judged_programs import LABELS, JudgedProgramBuilder
-from rlm_core.training.datasets.schema import split_of
+from rlm_core.training.datasets.splits import split_of
 
 JAVA = "class Solution {\n    int f() { return 1; }\n}\n"
 

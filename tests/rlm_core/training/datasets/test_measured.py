@@ -10,7 +10,8 @@ from rlm_core import DataError
 from rlm_core.measurement.labels import from_labels, to_labels
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
 from rlm_core.training.datasets.measured import read_labels, write_labels, write_training_rows
-from rlm_core.training.datasets.schema import read_rows, split_of
+from rlm_core.training.datasets.schema import read_rows
+from rlm_core.training.datasets.splits import split_of
 
 from tests.rlm_core.measurement.test_store import SIZED, measurement
 

@@ -1,8 +1,7 @@
-"""Data sets on disk are read as they were written, partial and foreign files are refused; splits go by group."""
+"""Data sets on disk are read as they were written, partial and foreign files are refused."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,25 +9,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.schema import (
     EDITS_SCHEMA,
     FORMAT,
     SCHEMA,
     Edit,
-    merge_groups,
     read_edits,
     read_rows,
     read_tables,
-    split_of,
     write_rows,
 )
 
 from tests.rlm_core.training.conftest import function_rows, program_rows
-
-groups = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 def test_rows_survive_the_file(tmp_path: Path) -> None:
@@ -117,36 +110,3 @@ def test_another_parquet_file_is_no_data_set(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="build it with `rlm-lsp data build`"):
         list(read_rows([tmp_path / "rows.parquet"]))
-
-
-@given(groups)
-def test_a_group_is_always_in_the_same_split(group: str) -> None:
-    assert split_of(group) == split_of(group) in {"train", "val", "cal", "test"}
-
-
-def test_the_split_of_a_name_is_the_same_on_every_machine() -> None:
-    names = {"train": 0, "cal": 8, "val": 13, "test": 15}
-    assert {split: split_of(f"leetcode/problem-{number}") for split, number in names.items()} == {
-        split: split for split in names
-    }
-
-
-def test_the_shares_are_about_75_5_10_10() -> None:
-    counts = Counter(split_of(f"group {number}") for number in range(20_000))
-    for split, share in (("train", 0.75), ("val", 0.05), ("cal", 0.10), ("test", 0.10)):
-        assert counts[split] / 20_000 == pytest.approx(share, abs=0.01)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcdefgh"))))
-def test_groups_that_share_a_key_are_joined_under_the_smallest_name(pairs: list[tuple[int, str]]) -> None:
-    joined = merge_groups(pairs)
-    assert joined.keys() == {group for _, group in pairs}
-    for key, group in pairs:
-        assert all(joined[other] == joined[group] for found, other in pairs if found == key)
-    for group, name in joined.items():
-        assert name == min(other for other in joined if joined[other] == joined[group])
-
-
-def test_joining_is_transitive_and_keeps_strangers_apart() -> None:
-    joined = merge_groups([(1, "b"), (1, "c"), (2, "c"), (2, "a"), (3, "z")])
-    assert joined == {"a": "a", "b": "a", "c": "a", "z": "z"}

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from rlm_core.errors import DataError
 from rlm_core.source.canonical import canonical
-from rlm_core.training.datasets.functions import TEST_PACKAGES
-from rlm_core.training.datasets.schema import split_of
+from rlm_core.training.datasets.splits import TEST_PACKAGES, split_of
 from rlm_core.training.datasets.texts import build_texts, read_texts
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from rlm_core.errors import DataError
-from rlm_core.training.datasets.schema import split_of, write_rows
+from rlm_core.training.datasets.schema import write_rows
+from rlm_core.training.datasets.splits import split_of
 from rlm_core.training.datasets.triton import (
     TritonBuilder,
     dtype_text,

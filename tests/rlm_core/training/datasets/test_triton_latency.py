@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from rlm_core.errors import DataError
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
-from rlm_core.training.datasets.schema import read_rows, split_of
+from rlm_core.training.datasets.schema import read_rows
+from rlm_core.training.datasets.splits import split_of
 from rlm_core.training.datasets.triton_latency import TritonLatencyBuilder
 from rlm_lsp.cli.app import app
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner, Result
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.training.full.decoder import FullConfig, NumberQuery, regress_lm_config
 from rlm_core.training.full.encoders.scratch import ScratchConfig, ScratchEncoder
+from rlm_core.training.full.grammar import Grammar
 from rlm_core.training.full.model import FullModel
-from rlm_core.training.full.numbers import Grammar, NumberFormat
+from rlm_core.training.full.numbers import NumberFormat
 from rlm_lsp.cli.app import app
 
 TEXTS = ("def f(x):\n    return x\n", "for i in range(10):\n    print(i)\n" * 4, "import os\n" * 12)
