@@ -39,9 +39,9 @@ from .report import MODEL, Report, dropped, factor, figure, percent, plain, tabl
 from .run import MOST_ROWS, examine
 
 PAGES = Path("docs") / "model-card"
-# Pages on other data: those that tools.experiments.growth_report and tests/bench/common_sense write, and two written by
-# hand from figures of tools/experiments.
-KEPT_PAGES = ("growth.md", "common-sense.md", "measured-functions.md", "judges.md")
+# Pages on other data: those that growth_report and cost_ablation of tools/experiments and tests/bench/common_sense
+# write, and two written by hand from figures of tools/experiments.
+KEPT_PAGES = ("growth.md", "cost-analysis.md", "common-sense.md", "measured-functions.md", "judges.md")
 _GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
 
 
