@@ -26,7 +26,7 @@ _LOCATION_TO_END = re.compile(rf"{_LOCATION.pattern}| loc\(\".*\)$")
 _OPENING_TAG = re.compile(r"\A\s*<\?php\b")
 _SPACES = re.compile(r"[ \t\f\v\u00a0]+")
 # More than a batch of predictions reads; an entry takes some bytes however short its text is.
-_REMEMBERED_CHARACTERS, _LEAST_CHARACTERS = 2**22, 256
+_REMEMBERED_CHARACTERS, _LEAST_CHARACTERS = 2**20, 256
 
 
 class CanonicalForm(StrEnum):
