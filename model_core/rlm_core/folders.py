@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 
 try:
@@ -20,6 +20,10 @@ try:
 except ImportError:  # Windows, where the folder of a killed process stays
     fcntl = None  # type: ignore[assignment]
 
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
+# The names that pytest, unittest, Jest, JUnit, NUnit, RSpec and Go's tools look for.
+_TEST_NAME = re.compile(r"test_.*|.*_(test|spec)|conftest|.*\.(test|spec)|\w*[a-z0-9](Test|Tests|Spec)")
+_DEPENDENCIES = frozenset({"node_modules", "__pycache__"})
 _SCRATCH = "rlm-lsp-scratch-"
 _SCRATCH_NAME = re.compile(re.escape(_SCRATCH) + "[a-z0-9_]{8}")  # as `mkdtemp` names them
 _OPEN_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW"))
@@ -52,6 +56,24 @@ def walk(
         files.sort()
         yield Path(parent), folders, files
         waiting += [os.path.join(parent, name) for name in reversed(folders)]  # noqa: PTH118 - a Path takes ten times as long
+
+
+def is_test(path: PurePath) -> bool:
+    """Return whether a file contains tests or their helpers, by its path below the folder of the project."""
+    return not _TEST_FOLDERS.isdisjoint(path.parts[:-1]) or _TEST_NAME.fullmatch(path.stem) is not None
+
+
+def is_left_out(folder: Path) -> bool:
+    """Return whether a folder has no sources of its project: it is hidden, or holds dependencies or caches."""
+    return folder.name.startswith(".") or folder.name in _DEPENDENCIES or is_file(folder / "pyvenv.cfg")
+
+
+def is_file(path: Path) -> bool:
+    """Unlike ``Path.is_file``, False also where the folder may not be searched or the path is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

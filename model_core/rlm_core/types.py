@@ -240,8 +240,18 @@ class WorkFacts:
 
 
 # Where the size of a function's input comes from; the first that is known counts.
-# ``query`` is a size that a budget or a table asks about.
-SizeSource = Literal["query", "comment", "settings", "recorded"]
+# ``query`` is a size that a budget or a table asks about, ``calls`` the largest that a call in the project fixes.
+SizeSource = Literal["query", "comment", "settings", "recorded", "calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCalls:
+    """Calls of a function in its project: how many fix a size, of how many, and the range of its values."""
+
+    fixed: int
+    all: int
+    least: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +259,14 @@ class SizeValue:
     """A size of a function's input: the number of items, or a number itself, and where the value comes from.
 
     ``name`` is as the analysis names it (``items``, ``rows[]``, ``self.queue``). ``rule`` is the key of the settings
-    that gives it, or where else it is written.
+    that gives it, or where else it is written. ``calls`` are those that fix it, of the largest of which the value is.
     """
 
     name: str
     value: float
     source: SizeSource
     rule: str = ""
+    calls: FixedCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,9 @@ from pathlib import Path, PurePath
 
 from pygls.uris import to_fs_path
 from rlm_core import SourceError
-from rlm_core.folders import walk
+from rlm_core.folders import is_file, is_left_out, is_test, walk
 from rlm_core.source import languages
 from rlm_core.source.notebooks import is_notebook
-
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
-# The names that pytest, unittest, Jest, JUnit, NUnit, RSpec and Go's tools look for.
-_TEST_NAME = re.compile(r"test_.*|.*_(test|spec)|conftest|.*\.(test|spec)|\w*[a-z0-9](Test|Tests|Spec)")
-_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +66,6 @@ def find_sources(
     return found
 
 
-def is_test(path: PurePath) -> bool:
-    """Return whether a file contains tests or their helpers, by its path below the folder of the project."""
-    return not _TEST_FOLDERS.isdisjoint(path.parts[:-1]) or _TEST_NAME.fullmatch(path.stem) is not None
-
-
 def without_tests(sources: Sequence[SourceFile]) -> list[SourceFile]:
     """The files without tests, except those that the user named, or whose folder; all files if all are tests."""
 
@@ -96,22 +86,10 @@ def _walk(folder: Path, on_error: Callable[[SourceError], None], *, notebooks: b
         on_error(SourceError(f"{error.filename}: cannot be read ({error.strerror}); {advice}"))
 
     for parent, folders, files in walk(folder, unreadable):
-        folders[:] = [name for name in folders if not _is_skipped(parent / name)]
+        folders[:] = [name for name in folders if not is_left_out(parent / name)]
         for path in map(parent.joinpath, files):
-            if (languages.by_path(path) or (notebooks and is_notebook(path))) and _is_file(path):
+            if (languages.by_path(path) or (notebooks and is_notebook(path))) and is_file(path):
                 yield path
-
-
-def _is_skipped(folder: Path) -> bool:
-    return folder.name.startswith(".") or folder.name in _SKIPPED_FOLDERS or _is_file(folder / "pyvenv.cfg")
-
-
-def _is_file(path: Path) -> bool:
-    """Unlike ``Path.is_file``, False also where the folder may not be searched or the path is too long."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def matches(glob: str, path: str) -> bool:

@@ -87,6 +87,22 @@ async def test_the_settings_of_the_workspace_give_sizes(start: Start, tmp_path: 
     assert label.endswith(" at items 5k")
 
 
+async def test_a_call_in_an_open_file_gives_the_size(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    pairs, run = tmp_path / "pairs.py", tmp_path / "run.py"
+    pairs.write_text(PAIRS)
+    run.write_text("from pairs import pairs\n\npairs(list(range(300)))\n")
+    session = await start(folder=tmp_path, options={"hintsShown": "all"})
+    uri = session.open(pairs)
+    labels: set[str] = set()
+    while not any(label.endswith(" at items 300") for label in labels):
+        labels = set((await session.labels(uri, 1)).values())
+    assert "sizes: items=300 from a call (run)" in unpadded(await session.hover(uri, 0, 6))
+    session.open(run, "from pairs import pairs\n\npairs(list(range(4_000)))\n")
+    while not any(label.endswith(" at items 4k") for label in labels):
+        labels = set((await session.labels(uri, 1)).values())
+
+
 async def test_a_budget_at_a_size_is_underlined(tmp_path: Path) -> None:
     async with recording(client(), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", f"# rlm: latency < 50 ms at items=10k\n{PAIRS}")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import SourceError
-from rlm_lsp.sources import find_sources, is_test, matches, path_of_uri
+from rlm_core.folders import is_test
+from rlm_lsp.sources import find_sources, matches, path_of_uri
 
 from tests.nested_folders import nested_folders
 

@@ -101,7 +101,7 @@ def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:
     if not isinstance(answer, MeasuredPrediction):
         return False
     spreads = dict(answer.cost.sizes)
-    given = [size for size in sizes if size.source != "recorded"]
+    given = [size for size in sizes if size.source not in ("recorded", "calls")]
     return all(
         size.name in spreads and spreads[size.name].least <= size.value <= spreads[size.name].most for size in given
     )
@@ -138,7 +138,8 @@ def _at_sizes(small: Prediction, answer: Prediction, at_sizes: CodeText, code: C
         return small
     least = stated_floor(work, "latency") + known_wait(work)[0]
     calls = tuple(calls_at(code.work, analysis_sizes(code, code.sizes))) if code.work is not None else ()
-    if not calls and least <= small.median:
+    is_asked = any(size.source not in ("recorded", "calls") for size in used)
+    if least <= small.median and not (calls and is_asked):
         return small  # the bound says nothing that the number for small inputs does not
     at = CostAtSizes("bound", used, least=least, calls=calls[:_MOST_CALLS])
     return sized(small, small, at, small.median, small.bands, small.quantiles)

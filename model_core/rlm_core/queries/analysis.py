@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.boundary import absorb, each, guarded
+from rlm_core.cost.at_sizes import sizes_of
 from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
@@ -33,6 +34,7 @@ from rlm_core.types import (
     Unit,
 )
 
+from .call_sizes import CallSizes, FileCallSizes
 from .called_functions import CallReader, FileMeasurements, PackageView
 from .function_sizes import NO_RULES, NOTHING_GIVEN, Given, SizeRules, given_sizes, input_names_of, known_sizes
 from .measured_lookup import MeasuredLookup, MeasuredUnits
@@ -89,7 +91,8 @@ class UrgentLines(Protocol):
 class _Reading:
     """The text that the model reads of a unit, its measurements, and the texts of the functions that it depends on.
 
-    ``failure`` as in :class:`AnalysedUnit`; ``given`` are the sizes that comments and settings give.
+    ``failure`` as in :class:`AnalysedUnit`; ``given`` are the sizes that comments and settings give, ``in_calls`` those
+    that calls fix, which are looked up where the cost ``has_sizes``.
     """
 
     code: CodeText
@@ -97,6 +100,8 @@ class _Reading:
     depends_on: frozenset[str] = frozenset()
     failure: str = ""
     given: Given = field(default_factory=dict)
+    has_sizes: bool = False
+    in_calls: Given = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,8 @@ class Analyser:
 
     ``default_sizes`` gives the sizes of a file's kernels where the file names none, see
     :func:`rlm_core.queries.kernel_sizes.sizes_of`; ``measured`` looks up what was measured of units; ``size_rules``
-    gives the sizes that the settings name for the functions of a file.
+    gives the sizes that the settings name for the functions of a file. With ``call_sizes``, calls in the project of a
+    file give sizes too: not where predictions are compared with what tests measure.
     """
 
     def __init__(
@@ -129,11 +135,15 @@ class Analyser:
         default_sizes: DefaultSizes | None = None,
         measured: MeasuredUnits | None = None,
         size_rules: SizeRulesOf | None = None,
+        *,
+        call_sizes: bool = False,
     ) -> None:
         self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
         self._size_rules: SizeRulesOf = size_rules or (lambda path: NO_RULES)
         self._measured = MeasuredLookup(measured)
-        self._files = PackageFiles(overlay or (lambda path: None), lambda index: self._measured.prepare(index.units))
+        overlay = overlay or (lambda path: None)
+        self._files = PackageFiles(overlay, lambda index: self._measured.prepare(index.units))
+        self._call_sizes = CallSizes(self._files, overlay) if call_sizes else None
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
         self._facts = UnitFacts()
@@ -147,6 +157,8 @@ class Analyser:
         self._measured.refresh()
         self._measured_texts.refresh()
         self._files.refresh()
+        if self._call_sizes is not None:
+            self._call_sizes.refresh()
 
     def forget(self, name: str) -> None:
         """Keep nothing of the versions of the text ``name``, which is no longer analysed."""
@@ -306,6 +318,7 @@ class Analyser:
         context = view.context(scope.index)
         structure = self._files.structure(path)
         comments, rules = self._given_sizes(parsed, units, path)
+        sizes_in_calls = self._sizes_in_calls(path, scope, context)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
         shared = self._measured.shared_names(units)
@@ -313,6 +326,7 @@ class Analyser:
         changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
         readings: dict[tuple[str, str, str], _Reading] = {}
         kept: set[tuple[str, str, str]] = set()
+        hasty: set[int] = set()  # places of units that were read for a request before the calls of the project
 
         def read(
             unit: Unit,
@@ -339,7 +353,8 @@ class Analyser:
             code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, anchors, calls=calls)
             if is_function and (given or any(anchor.cost.sizes or anchor.cost.sized for anchor in measured)):
                 code = replace(code, sizes=known_sizes(input_names_of(unit.text, facts, measured), given, measured))
-            return _Reading(code, measured, frozenset(texts), given=given)
+            has_sizes = is_function and facts is not None and bool(sizes_of(facts))
+            return _Reading(code, measured, frozenset(texts), given=given, has_sizes=has_sizes)
 
         def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> _Reading:
             absorb(f"the analysis of {unit.qualname} in {path or name or 'a text'}", error)
@@ -376,12 +391,12 @@ class Analyser:
                 self._measured_texts.add(its_scope.index, text)
             return try_read(replace(unit, text=text), its_scope, its_view).code
 
-        def reading_of(place: int) -> _Reading:
+        def reading_of(place: int, *, is_urgent: bool) -> _Reading:
             unit = units[place]
+            key = unit.text, unit.qualname, unit.kind
             given = given_sizes(comments, place, rules, scope.index.dotted, unit)
             is_shared = (unit.qualname, unit.text) in shared
             measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
-            key = unit.text, unit.qualname, unit.kind
             reading = last.units.get(key) if last is not None else None
             is_same = reading is not None and reading.measured == measured and not reading.failure
             is_same = is_same and reading is not None and reading.given == given
@@ -392,17 +407,37 @@ class Analyser:
                     kept.add(key)
                 else:
                     reading = try_read(unit, scope, view, measured, given)
-            readings[key] = reading
+            readings[key] = reading = at_sizes_in_calls(reading, place, is_provisional=provisional or is_urgent)
             return reading
+
+        def at_sizes_in_calls(reading: _Reading, place: int, *, is_provisional: bool) -> _Reading:
+            """Return a reading with the sizes that calls fix: a provisional one with what is known of them."""
+            if sizes_in_calls is None or not reading.has_sizes:
+                return reading
+            unit = units[place]
+            in_calls, is_current = sizes_in_calls(unit, is_provisional)
+            if not is_current:
+                hasty.add(place)
+                kept.update([(unit.text, unit.qualname, unit.kind)] if provisional else [])
+            if in_calls == reading.in_calls:
+                return reading
+            names = input_names_of(unit.text, reading.code.work, reading.measured)
+            sizes = known_sizes(names, {**in_calls, **reading.given}, reading.measured)
+            return replace(reading, code=replace(reading.code, sizes=sizes), in_calls=in_calls)
 
         found: dict[int, AnalysedUnit] = {}  # by the place of the unit among all units
 
-        def find(places: Iterable[int]) -> None:
+        def find(places: Iterable[int], *, is_urgent: bool = False) -> None:
             for place in places:
-                if place not in found:
-                    unit = units[place]
+                unit = units[place]
+                if place in found and place in hasty and not (is_urgent or provisional):
+                    reading = at_sizes_in_calls(
+                        readings[unit.text, unit.qualname, unit.kind], place, is_provisional=False
+                    )
+                    found[place] = replace(found[place], code=reading.code)
+                elif place not in found:
                     try:
-                        reading = reading_of(place)
+                        reading = reading_of(place, is_urgent=is_urgent)
                     except Exception as error:
                         reading = text_alone(unit, error)
                     found[place] = AnalysedUnit(unit, reading.code, sizes.get(unit), reading.failure)
@@ -410,7 +445,7 @@ class Analyser:
         for place in range(len(units)):
             while urgent is not None and (lines := urgent.take()) is not None:
                 waiting = (place for place in range(len(units)) if place not in found and _touches(units[place], lines))
-                find(list(islice(waiting, _URGENT_UNITS)))
+                find(list(islice(waiting, _URGENT_UNITS)), is_urgent=True)
                 urgent.answer(_with_judge([found[number] for number in sorted(found)], parsed, path))
             find([place])
         analysed = [found[place] for place in range(len(units))]
@@ -460,6 +495,32 @@ class Analyser:
             lambda: (read_size_comments(find_directives(parsed), units), self._size_rules(path)),
             lambda error: nothing,
         )
+
+    def _sizes_in_calls(
+        self, path: Path | None, scope: ModuleScope, context: int
+    ) -> Callable[[Unit, bool], tuple[Given, bool]] | None:
+        """Return what gives the sizes that calls fix for a unit of a file, and whether these still hold.
+
+        Its second argument says to give only what is known without reading other files.
+        """
+        if self._call_sizes is None:
+            return None
+        calls = self._call_sizes
+        what = f"the calls of functions in {path or 'a text'}"
+        nothing: tuple[Given, bool] = NOTHING_GIVEN, True
+
+        def of_file() -> FileCallSizes | None:
+            return calls.of_file(path, scope, context)
+
+        found = guarded(what, of_file, lambda error: None)
+
+        def of_unit(unit: Unit, only_known: bool) -> tuple[Given, bool]:
+            assert found is not None, "checked below"
+            return found.known(unit) if only_known else (found.of(unit), True)
+
+        if found is None:
+            return None
+        return lambda unit, only_known: guarded(what, lambda: of_unit(unit, only_known), lambda error: nothing)
 
     def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
         """The sizes of kernels and modules, as far as they are known."""

@@ -1,6 +1,7 @@
 """The sizes of a function's inputs at which its cost is wanted, and where each comes from.
 
-The first source that gives a size counts: a comment of the file, the settings, what was recorded while measuring.
+The first source that gives a size counts: a comment of the file, the settings, what was recorded while measuring, and
+the calls in the project.
 Input: the comments of a file, the settings for it, and what was measured of a unit. Output: a value and a source for
 each size that the facts of the function depend on, and the text of the function at these sizes.
 """
@@ -58,13 +59,14 @@ def given_sizes(comments: SizeComments, place: int, rules: SizeRules, module: st
 def known_sizes(names: Iterable[str], given: Given, measured: Sequence[Anchor] = ()) -> tuple[SizeValue, ...]:
     """The values of sizes by name, each from the first source that has it; those that none has are left out."""
     recorded = recorded_sizes(measured)
-    known = (given.get(name) or _recorded(name, recorded) for name in dict.fromkeys(names))
+    known = (_known(given.get(name), name, recorded.get(name)) for name in dict.fromkeys(names))
     return tuple(size for size in known if size is not None)
 
 
-def _recorded(name: str, recorded: Mapping[str, SizeSpread]) -> SizeValue | None:
-    spread = recorded.get(name)
-    return SizeValue(name, spread.median, "recorded") if spread is not None else None
+def _known(given: SizeValue | None, name: str, recorded: SizeSpread | None) -> SizeValue | None:
+    if recorded is None or (given is not None and given.source != "calls"):
+        return given
+    return SizeValue(name, recorded.median, "recorded")
 
 
 def recorded_sizes(measured: Sequence[Anchor]) -> dict[str, SizeSpread]:

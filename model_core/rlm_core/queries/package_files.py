@@ -29,6 +29,7 @@ Overlay = Callable[[Path], ParsedSource | bytes | None]
 # Of the modules that an analysis may load, remembered or not: what it finds depends on no clock. The files of torch
 # that import most load 5 MB in two seconds.
 _LOADED_BYTES = 10 * 2**20
+_CALLER_BYTES = 512 * 2**10  # of a file with calls of another file's functions
 _INDEXED_BYTES = 16 * 2**20  # of the modules that are remembered
 _LEAST_BYTES = 32 * 2**10  # that a module counts: an index is more than its text
 _COMPLEX_BYTES = 4 * 2**20  # that a module counts that takes too long to parse
@@ -54,6 +55,13 @@ class _Indexed:
     version: object
     index: ModuleIndex | None
     size: int
+
+
+@dataclass(slots=True)
+class _Budget:
+    """The bytes of modules that an analysis may still load."""
+
+    left: int
 
 
 class PackageFiles:
@@ -82,7 +90,7 @@ class PackageFiles:
         """A new analysis starts, with a new budget; ``before_reading`` is called before each file that is read."""
         self.loaded.clear()
         self._before_reading = before_reading
-        self._bytes_left = _LOADED_BYTES
+        self._left = _Budget(_LOADED_BYTES)
 
     def structure(self, path: Path | None) -> int:
         """A number that changes when names, imports or classes of another file than ``path`` do."""
@@ -99,11 +107,17 @@ class PackageFiles:
         key = root, module
         if key not in self.loaded:
             stem = root.joinpath(*module.split("."))
-            indices = (self._index(path, module, root) for path in (stem.with_suffix(".py"), stem / "__init__.py"))
+            paths = stem.with_suffix(".py"), stem / "__init__.py"
+            indices = (self._index(path, module, root, self._left) for path in paths)
             loaded = self.loaded[key] = next((index for index in indices if index is not None), None)
             if loaded is not None:
                 self._on_load(loaded)
         return self.loaded[key]
+
+    def caller(self, path: Path) -> ModuleIndex | None:
+        """The index of a file that calls functions of others, whatever else an analysis loads; None if it is large."""
+        root, dotted = package_of(path)
+        return self._index(path, dotted, root, _Budget(_CALLER_BYTES))
 
     def names(self, root: Path | None, dotted: str) -> FunctionNames[str]:
         """The names of methods in the package of a module; files are scanned when they are new or have changed."""
@@ -152,7 +166,7 @@ class PackageFiles:
             self._changes[path] += 1
         self._contexts[path, dotted] = context
 
-    def _index(self, path: Path, dotted: str, root: Path) -> ModuleIndex | None:
+    def _index(self, path: Path, dotted: str, root: Path, budget: _Budget) -> ModuleIndex | None:
         overlay = self._overlay(path)
         parsed = _other_file(overlay) if isinstance(overlay, bytes) else overlay
         try:
@@ -165,7 +179,7 @@ class PackageFiles:
             else:
                 version, length = parsed.source, len(parsed.source)
             size = max(length, _LEAST_BYTES)
-            if length > MAX_FILE_BYTES or size > self._bytes_left:
+            if length > MAX_FILE_BYTES or size > budget.left:
                 return None
             known = self._indices.get((path, dotted))
             if known is None or known.version != version:
@@ -177,7 +191,7 @@ class PackageFiles:
                 self._indices[path, dotted] = known
         except (OSError, ValueError):
             return None
-        self._bytes_left -= size if known.index is not None else max(size, _COMPLEX_BYTES)
+        budget.left -= size if known.index is not None else max(size, _COMPLEX_BYTES)
         return known.index
 
     def _read(self, path: Path, parsed: ParsedSource, dotted: str) -> ModuleIndex | None:

@@ -262,7 +262,28 @@ class CallGraph:
         return self._load(dotted)
 
     def resolve(self, module: ModuleIndex, caller: str, call: Call) -> tuple[ModuleIndex, Unit] | None:
-        """The function that a call runs in a unit of ``module`` with the qualified name ``caller``."""
+        """The function that a call runs in a unit of ``module`` with the qualified name ``caller``.
+
+        A method of an unknown object is the only one of its name in the file.
+        """
+        is_named = call.target in (None, "self", "cls") or call.target in module.bases or call.target in module.imports
+        if is_named or (call.target or "").startswith("super("):
+            return self._named_function(module, caller, call)
+        if call.name in _CONTAINER_METHODS:
+            return None
+        candidates = [name for name in module.by_name.get(call.name, []) if "." in name]
+        return (module, module.units[candidates[0]]) if len(candidates) == 1 else None
+
+    def shown(self, module: ModuleIndex, unit: Unit, call: Call) -> tuple[ModuleIndex, Unit] | None:
+        """The function that a call of ``unit`` runs, if the text shows it; None for a method of an unknown object."""
+        function = self._named_function(module, unit.qualname, call)
+        if function is None and call.target is not None:
+            owner = self._type_of(module, unit, call.target)
+            function = self._method(*owner, call.name) if owner is not None else None
+        return function
+
+    def _named_function(self, module: ModuleIndex, caller: str, call: Call) -> tuple[ModuleIndex, Unit] | None:
+        """The function that a call by name runs: of a global, ``self``, a class or an imported module."""
         if call.target is None:
             return self._global(module, call.name)
         owner = caller.split(".<locals>")[0].rpartition(".")[0]
@@ -279,11 +300,7 @@ class CallGraph:
                 return self._global(home, call.name)
             if name is not None and (home := self._load(source)) is not None:
                 return self._method(home, name, call.name)
-            return None
-        if call.name in _CONTAINER_METHODS:
-            return None
-        candidates = [name for name in module.by_name.get(call.name, []) if "." in name]
-        return (module, module.units[candidates[0]]) if len(candidates) == 1 else None
+        return None
 
     def _global(self, module: ModuleIndex, name: str, depth: int = 0) -> tuple[ModuleIndex, Unit] | None:
         if name in module.units:

@@ -1,4 +1,4 @@
-"""Which files define a function of a name: a package's texts -> files by the last part of the qualified name.
+"""Which files define or call a function of a name: texts -> files by the last part of the qualified name.
 
 Files are scanned, not parsed, so a package of fifty thousand functions takes about a second; a file that a look-up
 names is parsed when its functions are needed. A name in a string or comment costs a parse and nothing else.
@@ -13,13 +13,18 @@ from typing import Generic, TypeVar
 from .call_graph import MAX_CANDIDATES
 
 _DEFINITION = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+([^\W\d]\w*)", re.MULTILINE)
+CALL = re.compile(rb"([^\W\d]\w*)\(")
 _File = TypeVar("_File", bound=Hashable)
 
 
 class FunctionNames(Generic[_File]):
-    """The names of the methods in a set of files. Not thread-safe."""
+    """The names in a set of files that a pattern finds: by default those of methods. Not thread-safe.
 
-    def __init__(self) -> None:
+    A name in more than ``most`` files says too little.
+    """
+
+    def __init__(self, pattern: re.Pattern[bytes] = _DEFINITION, most: int = MAX_CANDIDATES) -> None:
+        self._pattern, self._most = pattern, most
         self._files: dict[bytes, dict[_File, None]] = {}
         self._names: dict[_File, frozenset[bytes]] = {}
 
@@ -27,8 +32,8 @@ class FunctionNames(Generic[_File]):
         return len(self._names)
 
     def put(self, file: _File, source: bytes) -> bool:
-        """Scan a file's current text; whether it defines other names than before."""
-        names = frozenset(_DEFINITION.findall(source))
+        """Scan a file's current text; return whether it has other names than before."""
+        names = frozenset(self._pattern.findall(source))
         before = self._names.get(file)
         if names == before:
             return False
@@ -47,6 +52,6 @@ class FunctionNames(Generic[_File]):
                 del self._files[name]
 
     def files(self, name: str) -> list[_File] | None:
-        """The files that define a method of that name; None where they are more than ``MAX_CANDIDATES``."""
+        """The files that have a name; None where they are too many."""
         files = self._files.get(name.encode("utf-8", "replace"), {})
-        return list(files) if len(files) <= MAX_CANDIDATES else None
+        return list(files) if len(files) <= self._most else None

@@ -23,6 +23,10 @@ from .units import find_functions
 _MOST_CONSTANT_BYTES = 2_000
 _MOST_CLASS_BYTES = 4_000
 _MOST_TARGET = 200  # characters of an object whose type is looked up
+_MOST_BODY_BYTES = 20_000  # of a statement that runs when the module is imported
+_RUN_AT_IMPORT = frozenset({
+    "expression_statement", "if_statement", "for_statement", "while_statement", "with_statement", "try_statement",
+})  # fmt: skip
 
 _QUERY = """
 (call function: (identifier) @name) @call
@@ -78,7 +82,8 @@ class ModuleIndex:
     that module and class bodies assign to a name (``SIZE``, ``Class.SIZE``), ``imports`` maps a local name to
     ``(module, name or None)``, ``calls`` has the calls in a unit, by its text. ``types`` has the types of a unit's
     variables and parameters as written, by its text, and ``attributes`` those of a class's attributes. ``state`` has
-    the names of the module that its functions bind again.
+    the names of the module that its functions bind again, and ``body`` the texts of its statements with calls that are
+    in no function or class.
     """
 
     dotted: str
@@ -92,6 +97,7 @@ class ModuleIndex:
     types: dict[str, dict[str, str]] = field(default_factory=dict)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     state: set[str] = field(default_factory=set)
+    body: list[str] = field(default_factory=list)
 
 
 @cache
@@ -243,6 +249,7 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
         result.calls.update(part.calls)
         result.types.update(part.types)
         result.state.update(part.state)
+        result.body += part.body
         for owner, attributes in part.attributes.items():
             result.attributes[owner] = {**attributes, **result.attributes.get(owner, {})}
         for name, qualnames in part.by_name.items():
@@ -251,7 +258,10 @@ def merged(parts: Iterable[ModuleIndex], dotted: str = "") -> ModuleIndex:
 
 
 def _read_top_level(root: Node, index: ModuleIndex, package: str) -> None:
-    stack = list(reversed(root.named_children)) if root.type == "module" else [root]
+    statements = root.named_children if root.type == "module" else [root]
+    texts = (node.text for node in statements if node.type in _RUN_AT_IMPORT and node.text is not None)
+    index.body += [text.decode("utf-8", "replace") for text in texts if b"(" in text and len(text) <= _MOST_BODY_BYTES]
+    stack = list(reversed(statements))
     while stack:
         node = stack.pop()
         if node.type == "class_definition":

@@ -86,7 +86,7 @@ class FilePredictor:
         self._units_asked = UNITS_ASKED if runner.ray is None else UNITS_PER_NODE
         measured = options.known_measurements(off=without_measured, note=note)
         rules = partial(project_rules, ProjectSettings(BudgetTables()))
-        self._analyser = Analyser(measured=measured, size_rules=rules)
+        self._analyser = Analyser(measured=measured, size_rules=rules, call_sizes=True)
 
     def __call__(self, sources: Iterable[SourceFile]) -> list[FileAnswer]:
         """The answers about some files, in their order."""

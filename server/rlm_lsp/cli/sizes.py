@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from rlm_core.types import Prediction, SizeValue
 from rlm_lsp.rendering import console, labels, size_words
 from rlm_lsp.rendering.console import ErrorCounter, counted
 from rlm_lsp.rendering.escaping import printable
+from rlm_lsp.rendering.json_rows import size_value_fields
 from rlm_lsp.rendering.prediction_cells import cost_rows, median_of
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.settings.size_table import SizeTableFile, UnknownSizes
@@ -39,6 +40,7 @@ from .options import PATH
 
 _UNITS_ASKED = 128
 _WRITTEN = 20
+_NOT_KNOWN: Mapping[str, None] = {"value": None, "source": None, "rule": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ def command(
     """List the inputs that costs depend on, and their known sizes.
 
     The most expensive function comes first. Each input has its value and where that comes from: a comment
-    `# rlm: sizes items=10k`, `[tool.rlm-lsp.sizes]`, or a measurement. Without a value, costs are for small inputs.
+    `# rlm: sizes items=10k`, `[tool.rlm-lsp.sizes]`, a measurement, or calls in
+    the project. Without a value, costs are for small inputs.
 
     Without PATH, list the working directory. Tests in a directory are left out.
     """
@@ -94,6 +97,7 @@ def command(
     analyser = Analyser(
         measured=options.known_measurements(off=no_measured),
         size_rules=lambda path: project_rules(settings, path),
+        call_sizes=True,
     )
     settings = ProjectSettings(BudgetTables())
     with console.failures(), console.progress("reading") as progress:
@@ -184,12 +188,7 @@ def _write_json(functions: Sequence[SizedFunction]) -> None:
             "name": function.name,
             "latency": function.median if 0 <= function.median < math.inf else None,
             "inputs": [
-                {
-                    "name": name,
-                    "value": value.value if value is not None else None,
-                    "source": value.source if value is not None else None,
-                    "rule": value.rule if value is not None else None,
-                }
+                {"name": name, **(size_value_fields(value) if value is not None else _NOT_KNOWN)}
                 for name, value in function.inputs
             ],
         }

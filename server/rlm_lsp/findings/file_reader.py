@@ -69,7 +69,9 @@ class FileReader:
         self._settings = ProjectSettings(self._tables)
         # One for the current texts, one for those of the compared revision.
         rules = partial(project_rules, self._settings)
-        self._analyser = Analyser(default_sizes=self._default_sizes, measured=measured, size_rules=rules)
+        self._analyser = Analyser(
+            default_sizes=self._default_sizes, measured=measured, size_rules=rules, call_sizes=True
+        )
         self._earlier = Analyser(checked.overlay, self._default_sizes)
 
     def __call__(self, sources: Sequence[SourceFile]) -> list[ReadFile]:

@@ -190,8 +190,8 @@ class Documents:
         self._took_long: set[str] = set()
         self._analysed: set[str] = set()  # of which a version was
         self.notebooks = Notebooks()
-        self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured, size_rules))
-        self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured, size_rules))
+        self._quick = _Lane("quick", Analyser(self._parsed.get, default_sizes, measured, size_rules, call_sizes=True))
+        self._slow = _Lane("slow", Analyser(self._parsed.get, default_sizes, measured, size_rules, call_sizes=True))
         self._analyses: dict[str, _Analyses] = {}
 
     def put(self, text_document: TextDocument) -> Document:

@@ -28,11 +28,24 @@ class GrowthAnswer(Answer):
     sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
 
 
+class FixedCallsAnswer(Answer):
+    """Calls in the project that fix a size: how many, of how many, and the range of its values."""
+
+    fixed: int
+    all: int
+    least: float
+    most: float
+
+
 class SizeAnswer(Answer):
     """A size of an input: its value, or the range over the measured calls."""
 
     source: SizeSource
     value: float | None = None
+    rule: str = Field(
+        "", description="Where the value is written: a key of the settings, a line, or the calling function"
+    )
+    calls: FixedCallsAnswer | None = None
     least: float | None = None
     median: float | None = None
     most: float | None = None

@@ -403,7 +403,7 @@ class AgentTools:
         self._analyser.refresh()
 
     def _new_analyser(self) -> Analyser:
-        return Analyser(self._overlay, measured=self._measured, size_rules=self._size_rules)
+        return Analyser(self._overlay, measured=self._measured, size_rules=self._size_rules, call_sizes=True)
 
     def _size_rules(self, path: Path | None) -> SizeRules:
         return project_rules(self._settings, path)

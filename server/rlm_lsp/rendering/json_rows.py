@@ -19,6 +19,7 @@ from rlm_core.types import (
     Metric,
     Prediction,
     SizedPrediction,
+    SizeValue,
     WorkFacts,
     small_answer,
 )
@@ -87,7 +88,7 @@ def size_fields(prediction: Prediction) -> dict[str, Any]:
     at = prediction.at if isinstance(prediction, SizedPrediction) else None
     sizes: dict[str, Any] = {}
     if at is not None:
-        sizes = {size.name: {"value": size.value, "source": size.source, "rule": size.rule} for size in at.sizes}
+        sizes = {size.name: size_value_fields(size) for size in at.sizes}
     elif isinstance(small, MeasuredPrediction):
         sizes = {name: {"source": "recorded", **asdict(spread)} for name, spread in small.cost.sizes}
     is_bound = at is not None and at.kind == "bound"
@@ -101,6 +102,12 @@ def size_fields(prediction: Prediction) -> dict[str, Any]:
         else None,
         "small_inputs": _interval_fields(small) if at is not None and not is_bound else None,
     }
+
+
+def size_value_fields(size: SizeValue) -> dict[str, Any]:
+    """Return a size and its source; of calls that fix it, how many, of how many, and the range of their values."""
+    calls = {"calls": asdict(size.calls)} if size.calls is not None else {}
+    return {"value": size.value, "source": size.source, "rule": size.rule, **calls}
 
 
 def _curve_fields(curve: CostCurve) -> dict[str, Any]:

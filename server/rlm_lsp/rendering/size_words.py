@@ -32,6 +32,7 @@ SOURCE_WORDS: Mapping[SizeSource, str] = {
     "comment": "from a comment",
     "settings": "from the settings",
     "recorded": "recorded while measuring",
+    "calls": "from a call",
 }
 SMALL_INPUTS = "for small inputs, like those of tests"
 _MOST_NAMED = 3
@@ -53,7 +54,12 @@ def origins(values: Sequence[SizeValue]) -> str:
 
 
 def source(value: SizeValue) -> str:
-    """The source of a size: ``from the settings (shop.total)``."""
+    """The source of a size: ``from the settings (shop.total)``, ``from 3 of 5 calls, 10–1k (app.main)``."""
+    calls = value.calls
+    if calls is not None and calls.all > 1:
+        counted = f"{calls.fixed} of {calls.all}" if calls.fixed < calls.all else f"{calls.all}"
+        values = labels.size_ranges({"": (calls.least, calls.most)}).strip() if calls.least < calls.most else ""
+        return f"from {counted} calls{f', {values}' if values else ''} ({value.rule})"
     return SOURCE_WORDS[value.source] + (f" ({value.rule})" if value.rule else "")
 
 

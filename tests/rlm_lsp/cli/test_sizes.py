@@ -81,6 +81,30 @@ def test_inputs_are_listed_with_their_values_and_sources(project: Path) -> None:
     assert "paid" in table[2]
 
 
+def test_calls_in_the_project_give_sizes(project: Path) -> None:
+    calls = "from shop.cart import send, total\n\ntotal([1.0] * 5000)\ntotal([1.0] * 200)\nsend(list(range(2_000)))\n"
+    (project / "run.py").write_text(calls)
+    listed = rows("sizes", "src")
+    assert listed["total"]["inputs"] == [
+        {
+            "name": "orders",
+            "value": 5000.0,
+            "source": "calls",
+            "rule": "run",
+            "calls": {"fixed": 2, "all": 2, "least": 200.0, "most": 5000.0},
+        }
+    ]
+    table = run("sizes", "src").stdout
+    assert "orders  5k    from 2 calls, 200–5k (run)" in table
+    assert "orders  2k    from a call (run)" in table
+    row = rows("predict", "src")["total.latency"]
+    assert (row["holds_for"], row["sizes"]["orders"]["calls"]["fixed"]) == ("given sizes", 2)
+    # Only an input that nothing gives is left to fill in.
+    run("sizes", "--write", "src")
+    assert "shop.cart.duplicates" in (project / "pyproject.toml").read_text()
+    assert "shop.cart.total" not in (project / "pyproject.toml").read_text()
+
+
 def test_the_table_is_written_filled_in_and_used(project: Path) -> None:
     before = (project / "pyproject.toml").read_text()
     result = run("sizes", "--write")

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from rlm_core import RlmError, SourceError
 from rlm_core.boundary import absorb
+from rlm_core.folders import is_test
 from rlm_core.inference.guarded import without_answer
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.file_units import file_units
@@ -38,7 +39,7 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import measured_note
 from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
 from rlm_lsp.rendering.size_words import size_notes, stated_bound
-from rlm_lsp.sources import find_sources, is_test, path_of_uri
+from rlm_lsp.sources import find_sources, path_of_uri
 
 from .progress import WorkProgress
 
@@ -353,7 +354,7 @@ class Scanner:
         session = self._session
         store, measured = session.settings_store, session.measurements
         default_sizes = lambda path: store.settings_of(path).default_sizes  # noqa: E731
-        return Analyser(self._parsed.get, default_sizes, measured, session.size_rules)
+        return Analyser(self._parsed.get, default_sizes, measured, session.size_rules, call_sizes=True)
 
     async def _on_worker(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
