@@ -14,7 +14,7 @@ from __future__ import annotations
 from . import no_telemetry  # noqa: F401 (first: it sets what libraries read when they are imported)
 from .errors import DataError, ModelError, RlmError, SourceError
 from .loading import load
-from .types import Band, Callee, CodeText, Prediction, Query, Unit
+from .types import Band, Callee, CodeText, Prediction, Query, SizeValue, Unit
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Prediction",
     "Query",
     "RlmError",
+    "SizeValue",
     "SourceError",
     "Unit",
     "load",

@@ -264,7 +264,7 @@ class SizeValue:
 
     name: str
     value: float
-    source: SizeSource
+    source: SizeSource = "query"
     rule: str = ""
     calls: FixedCalls | None = None
 

@@ -154,6 +154,17 @@ async def test_details_are_a_document_where_the_client_can_show_one(start: Start
         )
 
 
+async def test_details_have_a_plot_for_a_client_that_shows_html(start: Start, tmp_path: Path) -> None:
+    text = "def total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n        t += item\n    return t\n"
+    for options, count in (({"plots": True}, 1), ({}, 0)):
+        session = await start(editor="vscode", options=options)
+        summary = await session.hover(session.open(tmp_path / "a.py", text), 0, 6)
+        assert "<svg" not in summary
+        [link] = re.findall(r"\[Details\]\((rlm-lsp:/details/total\.md\?[\w-]+)\)", summary)
+        answer = await session.client.workspace_text_document_content_async(types.TextDocumentContentParams(link))
+        assert answer.text.count("<figcaption>latency</figcaption><svg") == count
+
+
 async def test_details_are_refreshed_after_an_edit(start: Start, examples: Path) -> None:
     session = await start(editor="vscode")
     path = examples / "functions.py"

@@ -28,7 +28,7 @@ from .project_callers import ProjectCallers
 _REMEMBERED = 2_048  # texts that call a function
 _FILES, _OTHERS = 8, 64  # that are being edited, and that have callers
 _MOST_SIZED = 10_000  # functions of a file, with earlier signatures
-# Of 2,969 measured functions of 21 packages, tests call 90 % with no size above 91.
+# Of 5,673 measured functions of 114 packages, tests call 90 % with no size above 80.
 _LEAST_SIZE = 100.0
 _MOST_CALLS = 64  # of a function
 _NOWHERE = Span(0, 0, 0, 0, 0, 0)
@@ -137,7 +137,8 @@ class CallSizes:
             known = (*key, scope.index.dotted, index.dotted, caller.qualname, caller.text, context)
             if known not in self._known:
                 self._known[known] = tuple(_fixed(unit, name, scope, index, caller))
-            where = index.dotted if caller.qualname == _BODY else f"{index.dotted}.{caller.qualname}".lstrip(".")
+            where = f"{index.dotted}.{caller.qualname}".lstrip(".") if caller.qualname != _BODY else "the notebook"
+            where = f"module {index.dotted}" if caller.qualname == _BODY and index.dotted else where
             calls += [(where, call) for call in self._known[known]]
             if len(calls) > _MOST_CALLS:
                 return NOTHING
@@ -163,11 +164,16 @@ class CallSizes:
             callers += self._other(index).callers(name, index)
         return callers
 
+    def is_current(self, path: Path | None, current: _FileCalls) -> bool:
+        """Return whether the other files are as they were; none of them is read."""
+        version = self._callers.known_version(path) if path is not None else 0
+        is_edited = any(self._overlay(file) is not text for file, text in current.opened.items())
+        return version == current.version and not is_edited
+
     def renew(self, path: Path | None, current: _FileCalls) -> None:
         """Forget the sizes from other files where these have changed."""
         version = self._callers.of(path).version if path is not None else 0
-        is_edited = any(self._overlay(file) is not text for file, text in current.opened.items())
-        if version != current.version or is_edited:
+        if not self.is_current(path, current):
             current.version = version
             current.loaded.clear()
             current.opened.clear()
@@ -191,13 +197,17 @@ class FileCallSizes:
     _scope: ModuleScope
     _current: _FileCalls
     _is_renewed: bool = False
+    _is_current: bool | None = None
 
     def known(self, unit: Unit) -> tuple[Given, bool]:
         """The sizes for a function as far as they were found before, and whether they still hold; takes no time."""
         if not _may_have(unit):
             return NOTHING, True
-        key = _key(unit)
-        return self._current.sizes.get(key, NOTHING), key in self._current.sizes and key not in self._current.stale
+        current, key = self._current, _key(unit)
+        if self._is_current is None:
+            self._is_current = self._calls.is_current(self._path, current)
+        is_known = key in current.sizes and key not in current.stale
+        return current.sizes.get(key, NOTHING), is_known and self._is_current
 
     def of(self, unit: Unit) -> Given:
         """The sizes for a function; the files of its project are read if they were not."""

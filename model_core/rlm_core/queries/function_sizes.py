@@ -91,6 +91,14 @@ def input_names_of(text: str, work: WorkFacts | None, measured: Sequence[Anchor]
     return list(names)
 
 
+def with_sizes(code: CodeText, sizes: Mapping[str, float]) -> CodeText:
+    """A function with the sizes that a question names in place of those known; a text that depends on none as it is."""
+    if code.basis != "call" or sizes.keys().isdisjoint(names := input_names_of(code.text, code.work, code.measured)):
+        return code
+    asked = {name: SizeValue(name, sizes[name]) for name in names if name in sizes}
+    return replace(code, sizes=tuple(({size.name: size for size in code.sizes} | asked).values()))
+
+
 def analysis_sizes(code: CodeText, sizes: Sequence[SizeValue]) -> dict[str, float]:
     """The values of sizes by the names that the facts of a function have for them."""
     values = {size.name: size.value for size in sizes}

@@ -78,6 +78,12 @@ class ProjectCallers:
             self._update(scan, folder, is_nested=is_nested)
         return Project(own, scan.names, scan.version, scan.is_too_large)
 
+    def known_version(self, path: Path) -> int | None:
+        """The version of the project of a file; None where its files are to be looked at."""
+        folders = self._folders.get(path)
+        scan = self._scans.get(folders[1]) if folders is not None else None
+        return scan.version if scan is not None and scan.is_current else None
+
     def _update(self, scan: _Scan, folder: Path, *, is_nested: bool) -> None:
         scan.is_current, scan.is_too_large = True, False
         seen: set[Path] = set()

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from rlm_core.boundary import absorb
 from rlm_core.errors import RlmError
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import Metric
 
 from rlm_lsp import __version__
@@ -29,12 +30,12 @@ from .tools import AgentTools, Code, Progress
 
 _INSTRUCTIONS = """\
 Predicts from source text what code costs: latency and peak memory of Python functions, run time of solutions of
-programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. A number is a median with its band
-in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small ones. Look
-at growth and waits for larger inputs. Ratios of two versions are for the same small inputs, calibrated on generated
-edits and too sure on real code: where `compare` is 90 % sure of the direction, it is right in 74 % of cases. A
-regression, faster growth or a loop that may not end is a hint about where to look, not a reason to reject a change. To
-be sure, measure."""
+programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. A number is a median with its
+band in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small
+ones. For larger inputs give their `sizes`, and look at growth and waits. Ratios of two versions are for the same
+small inputs, calibrated on generated edits and too sure on real code: where `compare` is 90 % sure of the direction,
+it is right in 74 % of cases. A regression, faster growth or a loop that may not end is a hint about where to look,
+not a reason to reject a change. To be sure, measure."""
 
 
 def client_roots(context: Context) -> ListRoots | None:
@@ -51,6 +52,13 @@ _UnitName = Annotated[str | None, Field(description="Qualified name of one funct
 _Device = Annotated[str | None, Field(description="Device for kernels, modules and networks, such as nvidia-h100")]
 _Workload = Annotated[
     Mapping[str, str] | None, Field(description="Sizes and types of a kernel or module, such as {'M': '4096'}")
+]
+_Sizes = Annotated[
+    Mapping[str, float | str] | None,
+    Field(
+        description="Sizes of a function's inputs, as its code names them, such as {'orders': 10000, 'rows[]': '2k'}: a"
+        " number itself, or the length of a container or text"
+    ),
 ]
 _Limit = Annotated[int, Field(ge=1, le=200, description="Most units or findings to answer")]
 
@@ -109,6 +117,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         unit: _UnitName = None,
         device: _Device = None,
         workload: _Workload = None,
+        sizes: _Sizes = None,
         limit: _Limit = 20,
     ) -> Annotated[CallToolResult, Predictions]:
         """Predict latency and memory of the functions, programs, kernels and modules in a text, file or folder.
@@ -120,7 +129,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
             roots,
             lambda folders: tools.predict(
                 folders,
-                _code(path, text, language),
+                _code(path, text, language, sizes),
                 _selection(None, device, workload),
                 unit,
                 limit,
@@ -139,6 +148,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         unit: _UnitName = None,
         device: _Device = None,
         workload: _Workload = None,
+        sizes: _Sizes = None,
     ) -> Annotated[CallToolResult, Comparison]:
         """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
 
@@ -147,11 +157,18 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         """
         selection = _selection(None, device, workload)
         if path is not None and before is None and after is None:
-            return answered(roots, lambda folders: tools.compare_revision(folders, path, revision, selection, unit))
+            return answered(
+                roots,
+                lambda folders: tools.compare_revision(folders, path, revision, selection, unit, _read_sizes(sizes)),
+            )
         if path is not None or before is None or after is None:
             return _refused("give either before and after, or path")
-        texts = Code(None, before, language), Code(None, after, language)
-        return answered(roots, lambda folders: tools.compare(folders, *texts, selection, unit))
+        return answered(
+            roots,
+            lambda folders: tools.compare(
+                folders, Code(None, before, language), _code(None, after, language, sizes), selection, unit
+            ),
+        )
 
     @server.tool(name="explain", title="Explain a prediction", annotations=reading)
     def explain_unit(
@@ -201,10 +218,25 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     return server
 
 
-def _code(path: str | None, text: str | None, language: str) -> Code:
+def _code(path: str | None, text: str | None, language: str, sizes: Mapping[str, float | str] | None = None) -> Code:
     if (path is None) == (text is None):
         raise RlmError("give either path or text")
-    return Code(path, text, language)
+    return Code(path, text, language, _read_sizes(sizes))
+
+
+def _read_sizes(sizes: Mapping[str, float | str] | None) -> dict[str, float]:
+    """The values of sizes, which may be written as in a comment.
+
+    Raises:
+        RlmError: one is not a size.
+    """
+    read = {}
+    for name, value in (sizes or {}).items():
+        try:
+            read[name] = read_quantity(value if isinstance(value, str) else f"{value:.15g}")
+        except ValueError as error:
+            raise RlmError(f"sizes: {name}: {error}") from None
+    return read
 
 
 def _selection(metric: Metric | None, device: str | None, workload: Mapping[str, str] | None) -> QuerySelection:

@@ -19,13 +19,13 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.function_sizes import SizeRules
+from rlm_core.queries.function_sizes import SizeRules, input_names_of, with_sizes
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error, without_errors
 from rlm_core.source.units import MAX_FILE_BYTES, decode, read_source
-from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction
+from rlm_core.types import SI_UNIT, CodeText, CostRatio, HoldsFor, Prediction, SizedPrediction
 
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
@@ -72,11 +72,12 @@ def _no_progress(share: float, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code of an agent's request: a path inside the roots, or a text in a language."""
+    """The code of an agent's request: a path inside the roots, or a text in a language, and sizes of inputs by name."""
 
     path: str | None = None
     text: str | None = None
     language: str = "python"
+    sizes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class AgentTools:
             read = self._folder_units(roots, folder, code.path or "", unit, progress)
         else:
             read = _FolderUnits(self._units(roots, code))
-        units = read.units if unit is None else _named(read.units, unit)
+        units = _sized(read.units if unit is None else _named(read.units, unit), code.sizes)
         codes = [entry.analysed.code for entry in units]
         answers: list[list[Prediction]] = []
         for start in range(0, len(codes), _STEP_UNITS):
@@ -151,6 +152,10 @@ class AgentTools:
             for entry, predictions in ranked[:limit]
             for line in say.unit_lines(files[id(entry)], entry.analysed, predictions)
         ]
+        unsupported = [
+            entry.analysed.unit.qualname for entry, answer in ranked[:limit] if _is_for_others(entry, answer)
+        ]
+        lines += [say.not_at_sizes_line(unsupported, code.sizes)] if code.sizes and unsupported else []
         lines += [say.omitted_line(omitted, "unit")] if omitted else []
         lines += [say.unread_line(read.unread, read.files, MOST_UNITS)] if read.unread else []
         answer = Predictions(
@@ -172,10 +177,16 @@ class AgentTools:
         Raises:
             RlmError: a text cannot be used, there is nothing to compare, or the model cannot compare.
         """
-        return self._compared(self._units(roots, before), self._units(roots, after), selection, unit)
+        return self._compared(self._units(roots, before), self._units(roots, after), selection, unit, after.sizes)
 
     def compare_revision(
-        self, roots: Roots, path: str, revision: str, selection: QuerySelection, unit: str | None = None
+        self,
+        roots: Roots,
+        path: str,
+        revision: str,
+        selection: QuerySelection,
+        unit: str | None = None,
+        sizes: Mapping[str, float] | None = None,
     ) -> tuple[list[str], Comparison]:
         """The costs of the units of a file over those that they had at a git revision.
 
@@ -193,7 +204,7 @@ class AgentTools:
         earlier = ParsedSource(decode(text, parsed.language, path), parsed.language, may_leave_out=True)
         analysed = Analyser(self._overlay_of(checked.overlay)).analyse(earlier, file)
         before = [_Unit(file, earlier, entry) for entry in analysed]
-        return self._compared(before, self._units(roots, Code(path)), selection, unit)
+        return self._compared(before, self._units(roots, Code(path)), selection, unit, sizes or {})
 
     def explain(
         self, roots: Roots, code: Code, selection: QuerySelection, unit: str | None = None
@@ -298,10 +309,14 @@ class AgentTools:
         return [say.measure_line(command)], MeasureCommand(command=command)
 
     def _compared(
-        self, before: Sequence[_Unit], after: Sequence[_Unit], selection: QuerySelection, unit: str | None
+        self,
+        before: Sequence[_Unit],
+        after: Sequence[_Unit],
+        selection: QuerySelection,
+        unit: str | None,
+        sizes: Mapping[str, float],
     ) -> tuple[list[str], Comparison]:
-        if unit is not None:
-            after = _named(after, unit)
+        after = _sized(_named(after, unit) if unit is not None else after, sizes)
         diffs = unit_diffs([entry.analysed for entry in before], [entry.analysed for entry in after])
         if [diff.state for diff in diffs] == ["new"] and len(before) == 1:
             diffs = [UnitDiff("changed", before[0].analysed.code)]
@@ -323,7 +338,11 @@ class AgentTools:
                 qualname = analysed.unit.qualname
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
-        lines += [say.RATIOS_ARE_FOR] if any(not row.sizes for row in rows) else []
+        small = [row.qualname for row in rows if not row.sizes and row.ratio is not None]
+        if sizes and small:
+            lines.append(say.not_at_sizes_line(list(dict.fromkeys(small)), sizes))
+        elif small:
+            lines.append(say.RATIOS_ARE_FOR)
         rest = say.unpaired_line(unchanged, new)
         return [*lines, *([rest] if rest else [])], Comparison(rows=rows, unchanged=unchanged, new=new)
 
@@ -441,6 +460,36 @@ def _named(units: Sequence[_Unit], name: str) -> list[_Unit]:
     if not named:
         raise DataError(f"there is no unit {name!r}; there are: {_names(units)}")
     return named
+
+
+def _sized(units: Sequence[_Unit], sizes: Mapping[str, float]) -> list[_Unit]:
+    """Units with sizes of inputs: those that depend on none of them are as before.
+
+    Raises:
+        DataError: a size is that of no unit's input.
+    """
+    if not sizes:
+        return list(units)
+    codes = [entry.analysed.code for entry in units]
+    inputs = [input_names_of(code.text, code.work, code.measured) if code.basis == "call" else [] for code in codes]
+    known = dict.fromkeys(name for names in inputs for name in names)
+    unknown = [name for name in sizes if name not in known]
+    if unknown:
+        there = f"they depend on {', '.join(list(known)[:_NAMED_UNITS])}" if known else "they depend on no known size"
+        raise DataError(f"no cost of {_names(units)} depends on the size of {unknown[0]!r}; {there}")
+    return [
+        replace(entry, analysed=replace(entry.analysed, code=with_sizes(entry.analysed.code, sizes))) for entry in units
+    ]
+
+
+def _is_for_others(entry: _Unit, predictions: Sequence[Prediction]) -> bool:
+    """Return whether sizes were asked about that the latency of a unit is not for, not even as a bound."""
+    is_asked = any(size.source == "query" for size in entry.analysed.code.sizes)
+    latency = next((answer for answer in predictions if answer.metric == "latency"), None)
+    is_sized = isinstance(latency, SizedPrediction) or (
+        latency is not None and latency.holds_for in (HoldsFor.ALL_INPUTS, HoldsFor.MEASURED_SIZES)
+    )
+    return is_asked and latency is not None and latency.median is not None and not is_sized
 
 
 def _names(units: Sequence[_Unit]) -> str:

@@ -23,7 +23,7 @@ from .work_words import growth_form
 
 RATIOS_ARE_FOR = (
     "Small inputs are those of a project's tests; for larger ones look at the growth, or give the sizes in a comment"
-    " above the function: `# rlm: sizes items=10k`."
+    " above the function: `# rlm: sizes items=10k`, or as `sizes`."
 )
 
 _NAMED_PATHS = 10
@@ -108,6 +108,15 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     if change.crossing is not None:
         parts.append(size_words.crossing_words(change.crossing))
     return printable(f"{name} {'; '.join(parts)}")
+
+
+def not_at_sizes_line(names: Sequence[str], sizes: Mapping[str, float]) -> str:
+    """``nothing supports a number at items=10k for f: some calls or types are of unknown cost``."""
+    at = " ".join(f"{name}={labels.size(value)}" for name, value in sizes.items())
+    return printable(
+        f"nothing supports a number at {at} for {_names(names)}: some calls or types are of unknown cost; these numbers"
+        " are for small inputs"
+    )
 
 
 def unpaired_line(unchanged: Sequence[str], new: Sequence[str]) -> str:

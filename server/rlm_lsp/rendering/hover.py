@@ -32,6 +32,7 @@ from rlm_core.types import (
 from rlm_lsp.budgets.syntax import Budget, bound
 
 from . import abstentions, escaping, labels, size_words, work_words
+from .curve_plot import details_plots
 from .finding_messages import percent
 
 MOST_ROWS = 24
@@ -69,15 +70,22 @@ _MORE: Mapping[Metric, str] = {
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
-    """The summary that a developer reads first, and the details; each Markdown or plain text."""
+    """The summary that a developer reads first, and the details; each Markdown or plain text.
+
+    ``plots`` is a block of HTML for clients that show it within Markdown; empty where there is nothing to plot.
+    """
 
     summary: str
     details: str
+    plots: str = ""
 
-    def together(self, *, markdown: bool) -> str:
-        """Both in one text."""
+    def together(self, *, markdown: bool, plots: bool = False) -> str:
+        """Both in one text, with the ``plots`` if the client shows them."""
         title = "**Details**" if markdown else "Details"
-        return f"{self.summary}\n\n{title}\n\n{self.details}" if self.details else self.summary
+        parts = [self.summary]
+        parts += [self.plots] if plots and self.plots else []
+        parts += [title, self.details] if self.details else []
+        return "\n\n".join(parts)
 
 
 def hover_text(
@@ -155,7 +163,7 @@ def hover_text(
         notes.append("the text is long: the model read only its beginning and end")
     if any(prediction.source != "measured" for prediction in predictions):
         notes.append(f"predicted by model {quote(predictions[0].model)}; nothing was run")
-    return HoverText("\n\n".join(blocks), _listed(notes, markdown))
+    return HoverText("\n\n".join(blocks), _listed(notes, markdown), details_plots(answered, table))
 
 
 def _meaning(answered: Sequence[Prediction]) -> str:

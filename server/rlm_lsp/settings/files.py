@@ -27,7 +27,16 @@ from rlm_core.files import atomic_write, read_regular
 from rlm_lsp.sources import path_of_uri
 
 from .model import Settings
-from .resolve import ALL_SCOPES, INVALID_SETTINGS, OF_WORKSPACE, SettingsProblem, SettingsSource, environment, resolve
+from .resolve import (
+    ALL_SCOPES,
+    INVALID_SETTINGS,
+    OF_WORKSPACE,
+    PLOTS,
+    SettingsProblem,
+    SettingsSource,
+    environment,
+    resolve,
+)
 
 OWN_FILE, SHARED_FILE = "rlm-lsp.toml", "pyproject.toml"
 FILE_NAMES = (OWN_FILE, SHARED_FILE)
@@ -279,10 +288,16 @@ class SettingsStore:
         self._options = SettingsSource("initializationOptions", options, client=True)
         self._trusted = isinstance(options, Mapping) and options.get("trusted") is True
         self._client_reports = isinstance(options, Mapping) and options.get(INVALID_SETTINGS) is True
+        self._client_plots = isinstance(options, Mapping) and options.get(PLOTS) is True
         self._user = user
         self._client: Mapping[Path | None, Any] = {}
         self._reported: frozenset[SettingsProblem] = frozenset()
         self.use(self.read_files(folders))
+
+    @property
+    def client_plots(self) -> bool:
+        """True if the client shows the plots in the details of a unit."""
+        return self._client_plots
 
     @property
     def client_reports(self) -> bool:

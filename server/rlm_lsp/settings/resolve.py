@@ -22,8 +22,10 @@ OTHER_VARIABLES = frozenset(
 )
 # An initialization option: the client shows the notification of invalid settings itself, with a button that opens them.
 INVALID_SETTINGS = "invalidSettings"
+# An initialization option: the client shows HTML in the Markdown of a unit's details.
+PLOTS = "plots"
 # Keys of our section that editors use themselves (which server to start, how to trace it) or that only they can set.
-_CLIENT_KEYS = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted", INVALID_SETTINGS})
+_CLIENT_KEYS = frozenset({"path", "interpreter", "importStrategy", "trace", "trusted", INVALID_SETTINGS, PLOTS})
 ALL_SCOPES: frozenset[Scope] = frozenset({"folder", "session", "machine"})
 OF_WORKSPACE: frozenset[Scope] = frozenset({"folder", "session"})
 _LINE_END = re.compile(r"[\n-\r\x1c-\x1e\x85\u2028\u2029]+")

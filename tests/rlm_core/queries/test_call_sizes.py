@@ -73,7 +73,7 @@ def test_a_call_in_another_file_fixes_the_size(project: Path, text: str) -> None
     script(project, text)
     found = sizes(project)["total"]["orders"]
     assert (found.value, found.source, found.calls) == (1000, "calls", FixedCalls(1, 1, 1000, 1000))
-    assert found.rule == ("run.main" if "def main" in text else "run")
+    assert found.rule == ("run.main" if "def main" in text else "module run")
 
 
 def test_of_several_calls_the_largest_gives_the_sizes(project: Path) -> None:
@@ -144,6 +144,24 @@ def test_a_provisional_analysis_reads_no_other_file_and_says_so(project: Path) -
     assert analyse(CART, provisional=False) == (True, True)
     # Sizes that an edit does not concern are kept.
     assert analyse(CART.replace("found = 0", "found = 00"), provisional=True) == (True, True)
+
+
+def test_a_provisional_analysis_is_not_settled_after_an_edit_of_a_caller(project: Path) -> None:
+    run = script(project, "from shop.cart import total\ntotal([0.0] * 1000)\n")
+    path = project / "src" / "shop" / "cart.py"
+    opened: dict[Path, ParsedSource] = {}
+    analyser = Analyser(opened.get, call_sizes=True)
+
+    def is_settled(*, provisional: bool) -> bool:
+        analyser.analyse(ParsedSource(CART.encode(), "python"), path, "cart", provisional=provisional)
+        return analyser.is_settled("cart")
+
+    assert is_settled(provisional=False)
+    assert is_settled(provisional=True)
+    opened[run] = ParsedSource(b"from shop.cart import total\ntotal([0.0] * 2000)\n", "python")
+    assert not is_settled(provisional=True)
+    assert is_settled(provisional=False)
+    assert is_settled(provisional=True)
 
 
 def test_comments_take_precedence_over_calls(project: Path) -> None:

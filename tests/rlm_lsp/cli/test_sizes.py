@@ -90,13 +90,13 @@ def test_calls_in_the_project_give_sizes(project: Path) -> None:
             "name": "orders",
             "value": 5000.0,
             "source": "calls",
-            "rule": "run",
+            "rule": "module run",
             "calls": {"fixed": 2, "all": 2, "least": 200.0, "most": 5000.0},
         }
     ]
     table = run("sizes", "src").stdout
-    assert "orders  5k    from 2 calls, 200–5k (run)" in table
-    assert "orders  2k    from a call (run)" in table
+    assert "orders  5k    from 2 calls, 200–5k (module run)" in table
+    assert "orders  2k    from a call (module run)" in table
     row = rows("predict", "src")["total.latency"]
     assert (row["holds_for"], row["sizes"]["orders"]["calls"]["fixed"]) == ("given sizes", 2)
     # Only an input that nothing gives is left to fill in.

@@ -327,6 +327,42 @@ async def test_answers_are_at_the_sizes_of_a_comment(tmp_path: Path) -> None:
     assert without["rows"][0]["sizes"] == {}
 
 
+async def test_answers_are_at_the_sizes_that_the_agent_gives(tmp_path: Path) -> None:
+    loop = "def f(items: list[int]) -> int:\n    t = 0\n    for a in items:\n        t += a\n    return t\n"
+    pairs = loop.replace("        t += a\n", "        for b in items:\n            t += a * b\n")
+    send = "def g(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
+    (tmp_path / "a.py").write_text(f"# rlm: sizes items=50\n{pairs}\n\n{send}")
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "predict", path="a.py", sizes={"items": 10_000, "orders": "2k"})
+        compared, ratios = await call(client, "compare", before=loop, after=pairs, sizes={"items": "10k"})
+        unknown = await client.call_tool("predict", {"text": pairs, "sizes": {"rows": 5}})
+        wrong = await client.call_tool("compare", {"before": loop, "after": pairs, "sizes": {"items": "many"}})
+    rows = {row["qualname"]: row for row in answer["rows"] if row["metric"] == "latency"}
+    # What the agent asks about takes precedence over the comment.
+    assert rows["f"]["sizes"]["items"] == {
+        "source": "query", "value": 10_000, "rule": "", "calls": None, "least": None, "median": None, "most": None
+    }  # fmt: skip
+    assert rows["f"]["holds_for"] == "given sizes"
+    assert rows["f"]["median"] > 0.1
+    assert rows["g"]["bound"]["calls"] == {"fetch()": 2_000}
+    assert "at items=10k asked about" in text
+    assert ratios["rows"][0]["sizes"] == {"items": 10_000}
+    assert "at items=10k about" in compared
+    assert [part.text for part in unknown.content] == [  # type: ignore[union-attr]
+        "no cost of f depends on the size of 'rows'; they depend on items"
+    ]
+    assert "sizes: items: `many` is not a size" in wrong.content[0].text  # type: ignore[union-attr]
+
+
+async def test_it_says_where_nothing_supports_a_number_at_the_sizes(tmp_path: Path) -> None:
+    before = "def g(orders):\n    for order in orders:\n        order.send()\n"
+    after = "def g(orders):\n    for order in orders:\n        order.send()\n        order.close()\n"
+    async with connected(tmp_path) as client:
+        compared, ratios = await call(client, "compare", before=before, after=after, sizes={"orders": "10k"})
+    assert ratios["rows"][0]["sizes"] == {}
+    assert "nothing supports a number at orders=10k for g" in compared
+
+
 async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
     predictor = rlm_core.load()
     [before], [after] = (

@@ -110,7 +110,8 @@ export class Connection {
       outputChannel: channels.log,
       traceOutputChannel: channels.trace,
       // An untrusted window restricts what its settings may choose.
-      initializationOptions: { trusted: vscode.workspace.isTrusted, invalidSettings: true },
+      // Details are shown in the Markdown preview, which draws the plots in them.
+      initializationOptions: { trusted: vscode.workspace.isTrusted, invalidSettings: true, plots: true },
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {

@@ -85,7 +85,8 @@ class Hovers:
         text = await self._text(analysis, unit, as_markdown=True) if unit is not None else None
         if text is None:
             return types.TextDocumentContentResult(f"{markdown(qualname)} has no prediction any more.\n")
-        return types.TextDocumentContentResult(f"{text.together(markdown=True)}\n")
+        plots = self._session.settings_store.client_plots
+        return types.TextDocumentContentResult(f"{text.together(markdown=True, plots=plots)}\n")
 
     def refresh(self) -> None:
         """Have the client ask again for the documents with details that it shows; those of closed files stay."""
