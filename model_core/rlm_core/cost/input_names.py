@@ -46,6 +46,7 @@ class InputNames:
         self._parameters = {argument.arg for node in _entries(tree) for argument in _arguments(node)}
         self._read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         self._origins: dict[str, list[Origin]] = {}
+        self._axes = _axes(nodes)
         shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         for node in nodes:
             for target, origin in _bindings(node):
@@ -58,6 +59,9 @@ class InputNames:
         if parts is None or not _steps:
             return None
         root, rest = parts[1], parts[2]
+        array, _, inside = name.rpartition(".")
+        if inside == "shape[]" and len(axes := self._axes.get(array, ())) == 1:
+            return self.of(f"{array}.{next(iter(axes))}", _steps)
         if root in self._parameters:
             return name
         if root not in self._origins:
@@ -71,6 +75,20 @@ class InputNames:
         }
         first = inputs.pop() if len(inputs) == 1 else None
         return f"{first}{rest}" if first is not None else None
+
+
+def _axes(nodes: list[ast.AST]) -> dict[str, set[int]]:
+    """The axes of arrays that a text asks for by number: ``a.shape[0]``."""
+    axes: dict[str, set[int]] = {}
+    for node in nodes:
+        match node:
+            case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(axis))) if (
+                axis >= 0
+            ):
+                array = _origin(owner)
+                if array is not None:
+                    axes.setdefault(array, set()).add(axis)
+    return axes
 
 
 @lru_cache(maxsize=256)
@@ -133,6 +151,8 @@ def _value(value: ast.expr, target: ast.expr) -> Origin | list[Origin]:
     if isinstance(target, (ast.Tuple, ast.List)):
         if isinstance(value, (ast.Tuple, ast.List)):
             return [_origin(part) for part in value.elts]
+        if isinstance(value, ast.Attribute) and value.attr == "shape" and (array := _origin(value.value)) is not None:
+            return [f"{array}.{axis}" for axis in range(len(target.elts))]
         return _item(_origin(value), of_read=_READ)
     return _origin(value)
 
@@ -147,6 +167,11 @@ def _origin(node: ast.expr) -> Origin:
         case ast.Attribute():
             base = _origin(node.value)
             return f"{base}.{node.attr}" if base is not None and _NAME.fullmatch(base) else None
+        case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(axis))) if (
+            axis >= 0
+        ):
+            array = _origin(owner)
+            return f"{array}.{axis}" if array is not None else None
         case ast.Subscript():
             base = _origin(node.value)
             return base if isinstance(node.slice, ast.Slice) else _item(base)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rlm_core.cost.at_sizes import calls_at, depends_on_nothing
-from rlm_core.queries.function_sizes import analysis_sizes, inputs_of, pair_at, text_at
+from rlm_core.queries.function_sizes import analysis_sizes, found_size, is_size_of, pair_at, text_at, used_sizes
 from rlm_core.types import (
     Band,
     CodeText,
@@ -102,9 +102,8 @@ def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:
         return False
     spreads = dict(answer.cost.sizes)
     given = [size for size in sizes if size.source not in ("recorded", "calls")]
-    return all(
-        size.name in spreads and spreads[size.name].least <= size.value <= spreads[size.name].most for size in given
-    )
+    recorded = [(size.value, found_size(size.name, spreads, of_values=True)) for size in given]
+    return all(found is not None and found[1].least <= value <= found[1].most for value, found in recorded)
 
 
 def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction | None:
@@ -117,7 +116,7 @@ def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction
     if all(size.source == "recorded" for size in sizes):
         return None
     curve = curve_of(answer.cost, answer.growth)
-    given = next((size for size in sizes if curve is not None and size.name == curve.size), None)
+    given = next((size for size in sizes if curve is not None and is_size_of(curve.size, [size.name])), None)
     value = curve_at(curve, given.value) if curve is not None and given is not None else None
     others = [size for size in sizes if size is not given]
     if value is None or given is None or not _holds(answer, others):
@@ -130,7 +129,7 @@ def _at_sizes(small: Prediction, answer: Prediction, at_sizes: CodeText, code: C
     """The answer at sizes: a number where the text fixes the rest, else a bound, else the one for small inputs."""
     work = at_sizes.work
     assert work is not None, "only texts with facts are asked about"
-    used = _used(code)
+    used = used_sizes(code)
     if depends_on_nothing(work, small.metric) and is_fixed(answer) and answer.median is not None:
         at = CostAtSizes("arithmetic", used)
         return sized(answer, small, at, answer.median, answer.bands, answer.quantiles)
@@ -143,12 +142,6 @@ def _at_sizes(small: Prediction, answer: Prediction, at_sizes: CodeText, code: C
         return small  # the bound says nothing that the number for small inputs does not
     at = CostAtSizes("bound", used, least=least, calls=calls[:_MOST_CALLS])
     return sized(small, small, at, small.median, small.bands, small.quantiles)
-
-
-def _used(code: CodeText) -> tuple[SizeValue, ...]:
-    """The sizes of a text that its facts depend on."""
-    names = set(inputs_of(code.text, code.work).values())
-    return tuple(size for size in code.sizes if size.name in names)
 
 
 def sized(

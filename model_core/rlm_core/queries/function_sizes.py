@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from rlm_core.cost.at_sizes import depends_on_nothing, facts_at, sizes_of
 from rlm_core.cost.input_names import input_names
@@ -18,6 +19,7 @@ from rlm_core.types import Anchor, CodeText, SizeSpread, SizeValue, Unit, WorkFa
 from .size_comments import SizeComments
 
 _METRICS = ("latency", "memory")
+_Size = TypeVar("_Size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,53 @@ def given_sizes(comments: SizeComments, place: int, rules: SizeRules, module: st
     return {**rules.of(module, unit.qualname), **comments.of_file, **of_unit}
 
 
+def spellings(name: str) -> tuple[str, ...]:
+    """The names under which the size of an input may be known, as a user writes it or a measurement records it.
+
+    The length of an array is its first axis, and the mean length inside its second one; of a frame it is the rows. The
+    number of elements has the name of the array.
+    """
+    base, _, last = name.rpartition(".")
+    if name.endswith("[]"):
+        return name, f"{name.removesuffix('[]')}.1"
+    if last in ("0", "size") and base:
+        return name, base
+    return (name, f"{name}.0", f"{name}.rows") if not last.isdigit() else (name,)
+
+
+def is_size_of(written: str, inputs: Iterable[str]) -> bool:
+    """Return whether a name is that of the size of one of some inputs."""
+    return any(written in spellings(name) for name in inputs)
+
+
+def found_size(name: str, known: Mapping[str, _Size], *, of_values: bool = False) -> tuple[str, _Size] | None:
+    """The size of an input among known sizes, with its name there.
+
+    ``of_values`` are sizes that values have: of an array with axes, the size with its own name counts the elements.
+    """
+    names = spellings(name)
+    if of_values and f"{name}.0" in known:
+        names = names[1:]
+    return next(((spelt, known[spelt]) for spelt in names if spelt in known), None)
+
+
 def known_sizes(names: Iterable[str], given: Given, measured: Sequence[Anchor] = ()) -> tuple[SizeValue, ...]:
-    """The values of sizes by name, each from the first source that has it; those that none has are left out."""
+    """The values of the sizes of inputs, each from the first source that has it; those that none has are left out."""
     recorded = recorded_sizes(measured)
-    known = (_known(given.get(name), name, recorded.get(name)) for name in dict.fromkeys(names))
-    return tuple(size for size in known if size is not None)
-
-
-def _known(given: SizeValue | None, name: str, recorded: SizeSpread | None) -> SizeValue | None:
-    if recorded is None or (given is not None and given.source != "calls"):
-        return given
-    return SizeValue(name, recorded.median, "recorded")
+    written = {name: size for name, size in given.items() if size.source != "calls"}
+    in_calls = {name: size for name, size in given.items() if size.source == "calls"}
+    found: dict[str, SizeValue] = {}
+    for name in dict.fromkeys(names):
+        size: SizeValue | None = None
+        if (of_source := found_size(name, written)) is not None:
+            size = of_source[1]
+        elif (of_record := found_size(name, recorded, of_values=True)) is not None:
+            size = SizeValue(of_record[0], of_record[1].median, "recorded")
+        elif (of_call := found_size(name, in_calls, of_values=True)) is not None:
+            size = of_call[1]
+        if size is not None:
+            found.setdefault(size.name, size)
+    return tuple(found.values())
 
 
 def recorded_sizes(measured: Sequence[Anchor]) -> dict[str, SizeSpread]:
@@ -93,16 +131,40 @@ def input_names_of(text: str, work: WorkFacts | None, measured: Sequence[Anchor]
 
 def with_sizes(code: CodeText, sizes: Mapping[str, float]) -> CodeText:
     """A function with the sizes that a question names in place of those known; a text that depends on none as it is."""
-    if code.basis != "call" or sizes.keys().isdisjoint(names := input_names_of(code.text, code.work, code.measured)):
+    if code.basis != "call":
         return code
-    asked = {name: SizeValue(name, sizes[name]) for name in names if name in sizes}
-    return replace(code, sizes=tuple(({size.name: size for size in code.sizes} | asked).values()))
+    names = input_names_of(code.text, code.work, code.measured)
+    asked = [SizeValue(name, value) for name, value in sizes.items() if is_size_of(name, names)]
+    return replace(code, sizes=replaced(code.sizes, asked, names)) if asked else code
+
+
+def replaced(known: Sequence[SizeValue], asked: Sequence[SizeValue], inputs: Iterable[str]) -> tuple[SizeValue, ...]:
+    """Known sizes of inputs with those that are asked about in their place, whatever they are called."""
+    taken = {
+        spelt for name in inputs if any(size.name in spellings(name) for size in asked) for spelt in spellings(name)
+    }
+    return (*(size for size in known if size.name not in taken), *asked)
 
 
 def analysis_sizes(code: CodeText, sizes: Sequence[SizeValue]) -> dict[str, float]:
     """The values of sizes by the names that the facts of a function have for them."""
-    values = {size.name: size.value for size in sizes}
-    return {name: values[known] for name, known in inputs_of(code.text, code.work).items() if known in values}
+    known = {size.name: size for size in sizes}
+    found = {name: _value_of(behind, known) for name, behind in inputs_of(code.text, code.work).items()}
+    return {name: size.value for name, size in found.items() if size is not None}
+
+
+def used_sizes(code: CodeText) -> tuple[SizeValue, ...]:
+    """The sizes of a text that its facts depend on."""
+    known = {size.name: size for size in code.sizes}
+    used = {_value_of(behind, known) for behind in inputs_of(code.text, code.work).values()}
+    return tuple(size for size in code.sizes if size in used)
+
+
+def _value_of(name: str, known: Mapping[str, SizeValue]) -> SizeValue | None:
+    """The known size of an input; one that was recorded, or that a call has, under its name may be that of elements."""
+    exact = known.get(name)
+    found = found_size(name, known, of_values=exact is not None and exact.source in ("recorded", "calls"))
+    return found[1] if found is not None else None
 
 
 def text_at(code: CodeText, sizes: Sequence[SizeValue]) -> CodeText | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.devices import answers_for
-from rlm_core.queries.function_sizes import input_names_of
+from rlm_core.queries.function_sizes import input_names_of, is_size_of, replaced
 from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import (
     METRICS_OF_BASIS,
@@ -110,9 +110,9 @@ def sized_texts(code: CodeText, rules: Rules) -> list[tuple[CodeText, tuple[Quer
     inputs = input_names_of(code.text, code.work, code.measured) if rules.budgets and code.basis == "call" else []
     for active in rules.budgets if inputs else ():
         named = sizes_of_budget(active.budget)
-        if named and named.keys() <= set(inputs):
-            given = {size.name: size for size in code.sizes} | named
-            texts.setdefault(tuple(given.values()), {})[active.budget.metric] = None
+        if named and all(is_size_of(name, inputs) for name in named):
+            sizes = replaced(code.sizes, list(named.values()), inputs)
+            texts.setdefault(sizes, {})[active.budget.metric] = None
     return [
         (replace(code, sizes=sizes), tuple(Query(metric) for metric in metrics)) for sizes, metrics in texts.items()
     ]

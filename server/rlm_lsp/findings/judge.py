@@ -15,7 +15,7 @@ from rlm_core.inference.guarded import failed
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.queries.function_sizes import input_names_of
+from rlm_core.queries.function_sizes import input_names_of, is_size_of
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
@@ -192,7 +192,7 @@ def _without_input(code: CodeText, budget: Budget) -> str | None:
     if code.basis != "call" or not budget.workload or code.work is None:
         return None
     inputs = input_names_of(code.text, code.work, code.measured)
-    unknown = [name for name, _ in budget.workload if name not in inputs]
+    unknown = [name for name, _ in budget.workload if not is_size_of(name, inputs)]
     if not unknown:
         return None
     known = f"it depends on {', '.join(inputs)}" if inputs else "its text shows no size that it depends on"

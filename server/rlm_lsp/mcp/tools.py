@@ -19,7 +19,7 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.function_sizes import SizeRules, input_names_of, with_sizes
+from rlm_core.queries.function_sizes import SizeRules, input_names_of, is_size_of, with_sizes
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
@@ -473,7 +473,7 @@ def _sized(units: Sequence[_Unit], sizes: Mapping[str, float]) -> list[_Unit]:
     codes = [entry.analysed.code for entry in units]
     inputs = [input_names_of(code.text, code.work, code.measured) if code.basis == "call" else [] for code in codes]
     known = dict.fromkeys(name for names in inputs for name in names)
-    unknown = [name for name in sizes if name not in known]
+    unknown = [name for name in sizes if not is_size_of(name, known)]
     if unknown:
         there = f"they depend on {', '.join(list(known)[:_NAMED_UNITS])}" if known else "they depend on no known size"
         raise DataError(f"no cost of {_names(units)} depends on the size of {unknown[0]!r}; {there}")

@@ -5,8 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.function_sizes import SizeRules, input_names_of, inputs_of, known_sizes, recorded_sizes
+from rlm_core.queries.function_sizes import (
+    SizeRules,
+    analysis_sizes,
+    input_names_of,
+    inputs_of,
+    is_size_of,
+    known_sizes,
+    recorded_sizes,
+    with_sizes,
+)
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Anchor, SizedCalls, SizeSpread, SizeValue
 
@@ -84,3 +94,55 @@ def test_an_edit_of_a_comment_changes_the_sizes() -> None:
         for value in ("1k", "2k")
     )
     assert [entry.code.sizes[0].value for entry in (*first, *second)] == [1000, 2000]
+
+
+ROWS = "def f(a) -> int:\n    t = 0\n    for row in a:\n        for x in row:\n            t += 1\n    return t\n"
+AXES = "def f(a) -> int:\n    t = 0\n    for i in range(a.shape[0]):\n        t += 1\n    return t\n"
+BOTH = "def f(a) -> int:\n    rows, columns = a.shape\n    return sum(1 for i in range(rows) for j in range(columns))\n"
+FRAME = "def f(df) -> int:\n    t = 0\n    for i, row in df.iterrows():\n        t += 1\n    return t\n"
+ARRAY = {"a": 600.0, "a.0": 20.0, "a.1": 30.0}  # as it is recorded: the elements, and the axes
+
+
+def recorded(**sizes: float) -> tuple[Anchor, ...]:
+    return (
+        Anchor(replace(cost(), sizes=tuple((name, SizeSpread(1, size, 2 * size)) for name, size in sizes.items()))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "used"),
+    [
+        # A loop over an array runs once per row, not per element.
+        (ROWS, {}, {"a": 20.0, "row": 30.0}),
+        (ROWS, {"a.0": 5.0}, {"a": 5.0, "row": 30.0}),
+        (ROWS, {"a": 7.0, "a[]": 8.0}, {"a": 7.0, "row": 8.0}),
+        (AXES, {}, {"a.shape[]": 20.0}),
+        (AXES, {"a.0": 5.0}, {"a.shape[]": 5.0}),
+        (AXES, {"a": 6.0}, {"a.shape[]": 6.0}),
+        (BOTH, {}, {"rows": 20.0, "columns": 30.0}),
+        (BOTH, {"a.1": 3.0}, {"rows": 20.0, "columns": 3.0}),
+    ],
+)
+def test_names_of_axes_meet_what_is_recorded_and_written(
+    text: str, written: dict[str, float], used: dict[str, float]
+) -> None:
+    code = analysed(text)["f"].code
+    given = {name: SizeValue(name, value, "comment") for name, value in written.items()}
+    sizes = known_sizes(input_names_of(code.text, code.work), given, recorded(**ARRAY))
+    assert analysis_sizes(code, sizes) == used
+    assert {size.name for size in sizes} <= {*ARRAY, *written}
+
+
+def test_the_rows_of_a_frame_are_its_length() -> None:
+    code = analysed(FRAME)["f"].code
+    [size] = known_sizes(input_names_of(code.text, code.work), {}, recorded(**{"df.rows": 50.0, "df.columns": 3.0}))
+    assert (size.name, analysis_sizes(code, [size])) == ("df.rows", {"df": 50.0})
+
+
+def test_sizes_that_are_asked_about_replace_others_of_the_same_input() -> None:
+    code = replace(analysed(ROWS)["f"].code, sizes=(SizeValue("a", 7.0, "comment"), SizeValue("a[]", 8.0, "comment")))
+    asked = with_sizes(code, {"a.0": 1000.0, "other": 5.0})
+    assert {(size.name, size.value) for size in asked.sizes} == {("a.0", 1000.0), ("a[]", 8.0)}
+    assert is_size_of("a.0", ["a"])
+    assert not is_size_of("a.2", ["a", "a[]"])
+    assert with_sizes(code, {"other": 5.0}) == code

@@ -91,8 +91,7 @@ class InputSizes:
                 break
             holder, attribute = places[path[:-1]], path[-1]
             places[path] = len(shown)
-            public = f"__{attribute.removeprefix(private)}" if attribute.startswith(private) else attribute
-            shown.append(f"{shown[holder]}.{public}")
+            shown.append(f"{shown[holder]}.{_public(attribute, private)}")
             self._attributes.append(_Attribute(holder, attribute, shown[-1], f"{shown[-1]}[]"))
 
     def __bool__(self) -> bool:
@@ -123,6 +122,12 @@ class InputSizes:
             values.append(value)
             if value is not None:
                 _add(found, name, inside, value)
+
+
+def size_name(code: CodeType, path: tuple[str, ...]) -> str:
+    """The name of the size of an attribute of a parameter of a function."""
+    private = _private_prefix(code)
+    return ".".join([path[0], *(_public(attribute, private) for attribute in path[1:])])
 
 
 def sizes_of(code: CodeType | InputSizes, arguments: Mapping[str, object]) -> dict[str, float]:
@@ -288,6 +293,11 @@ def _private_prefix(code: CodeType) -> str:
     """Return the prefix of the names of private attributes in a method, as ``_Queue__`` in ``Queue.pop``."""
     owner = code.co_qualname.rpartition(".")[0].rpartition(".")[2].lstrip("_")
     return f"_{owner}__" if owner.isidentifier() else "\0"
+
+
+def _public(attribute: str, private: str) -> str:
+    """The name of an attribute as the text of the class has it."""
+    return f"__{attribute.removeprefix(private)}" if attribute.startswith(private) else attribute
 
 
 _LOADS = {

@@ -12,7 +12,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from pathlib import Path
 from typing import Any
 
-from ..input_sizes import sizes_of
+from ..input_sizes import size_name, sizes_of
 from ..plain_data import SCALARS, instance_parts, is_array, is_heap_type, new_instance, set_attributes
 from .copies import clone
 from .text_growth import Way
@@ -33,11 +33,8 @@ class Input:
     path: tuple[str, ...]
     size: int
     ways: tuple[Way, ...]
-
-    @property
-    def name(self) -> str:
-        """The name of its size."""
-        return ".".join(self.path)
+    name: str
+    """The name of its size, as that of a measurement of tests."""
 
 
 def inputs_of(function: types.FunctionType, arguments: Arguments, most_ways: int) -> list[Input]:
@@ -45,14 +42,14 @@ def inputs_of(function: types.FunctionType, arguments: Arguments, most_ways: int
     values = [(path, value) for path, value in _values(function, arguments) if _size(value)]
     texts = [value for _, value in values if type(value) in (str, bytes)]
     found = [
-        Input(path, _size(value), ways)
+        Input(path, _size(value), ways, size_name(function.__code__, path))
         for path, value in values
         if not _is_sought(value, texts) and (ways := _first(_ways(value), most_ways))
     ]
     counted = loop_counts(function.__code__.co_filename, function.__code__.co_firstlineno)
     for name, value in arguments.items():
         if name in counted and type(value) is int and value > 0:
-            found.append(Input((name,), value, (partial(operator.mul, value),)))
+            found.append(Input((name,), value, (partial(operator.mul, value),), name))
     return sorted(found, key=lambda one: -one.size)[:MOST_INPUTS]
 
 
