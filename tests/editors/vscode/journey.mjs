@@ -98,6 +98,33 @@ const steps = [
     },
   ],
   [
+    'sizes: hints at them, the table of a hover, the plot in its details in both themes, a budget at a size',
+    async () => {
+      await person.open('sizes.py');
+      await person.hintsLike('at sizes', (text) => text.includes('at items 10k') && text.includes('at steps 50k'));
+      await person.squiggles().first().waitFor();
+      await person.pointAt('def equal_pairs', 'equal_pairs');
+      await page.locator('.monaco-hover td', { hasText: '100k' }).first().waitFor();
+      await person.shot('sizes-hover');
+      await page.locator('.monaco-hover a', { hasText: 'Details' }).first().click();
+      await person.network().locator('svg.plot polyline').first().waitFor({ state: 'attached' });
+      await person.network().locator('body', { hasText: 'sizes: items=10k from a comment' }).waitFor();
+      await person.shot('sizes-details-dark');
+      person.set({ 'workbench.colorTheme': 'Light Modern' });
+      await page.locator('.monaco-workbench.vs').waitFor();
+      await person.shot('sizes-details-light');
+      person.set({ 'workbench.colorTheme': 'Dark Modern' });
+      await page.locator('.monaco-workbench.vs-dark').waitFor();
+      await person.command('View: Close All Editors');
+      await person.open('sizes.py');
+      await person.pointAt('def simulate', 'simulate');
+      await page.locator('.monaco-hover', { hasText: 'from 2 calls, 1k–50k' }).first().waitFor();
+      await person.shot('sizes-from-calls');
+      await page.keyboard.press('Escape');
+      await person.command('View: Close All Editors');
+    },
+  ],
+  [
     'ordinary code: a set that becomes a list, and a table that exceeds its budget',
     async () => {
       await person.open('checkout.py');

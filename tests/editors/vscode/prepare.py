@@ -78,6 +78,32 @@ CELLS_OF_NOTEBOOK = (
     "def pairs(values):\n    return [(one, other) for one in values for other in values if one < other]\n",
     "%matplotlib inline\n\n\ndef count_pairs(values):\n    return len(pairs(sorted(values)))\n",
 )
+# A size from a comment and one from a call, and a budget at a size that is exceeded.
+SIZES = '''"""Costs at the sizes of inputs."""
+
+
+# rlm: sizes items=10k
+# rlm: latency < 50 ms at items=20k
+def equal_pairs(items: list[int]) -> int:
+    found = 0
+    for first in items:
+        for second in items:
+            if first == second:
+                found += 1
+    return found
+
+
+def simulate(steps: int) -> float:
+    position = 0.0
+    for step in range(steps):
+        position += step * 0.5
+    return position
+
+
+if __name__ == "__main__":
+    simulate(1_000)
+    simulate(50_000)
+'''
 BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
 CELLS = {
     "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
@@ -171,6 +197,7 @@ def write(folder: Path, edit: Edit) -> None:
     imports = "".join(f"import {name}\n" for name in sys.stdlib_module_names if re.search(rf"\b{name}\.", edit.after))
     head = f'"""A function with a budget."""\n\n{imports}\n\n# rlm: latency < {seconds(edit.budget)}\n'
     (shop / "orders.py").write_text(head + edit.before, encoding="utf-8")
+    (shop / "sizes.py").write_text(SIZES, encoding="utf-8")
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
     (shop / "people.py").write_text(ORDINARY)
