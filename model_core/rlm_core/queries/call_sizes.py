@@ -53,20 +53,37 @@ _Caller = tuple[ModuleIndex, Unit, int]  # a unit of a file, and a hash of what 
 class _FileCalls:
     """The callers in a version of a file by what they call, and the sizes of its functions that were found so far.
 
-    ``units`` are those of the file by their text, its own statements among them, and ``called`` the texts that call a
-    name; ``context`` is a hash of the meaning of the names in it. ``version`` identifies the files of the project,
-    ``loaded`` has those with callers, and ``opened`` their texts in editors. Sizes in ``stale`` are
-    of an earlier version.
+    ``units`` are those of the file by their text, its own statements among them, ``names`` what each text calls, and
+    ``called`` the texts that call a name; ``context`` is a hash of the meaning of the names in the file. ``version``
+    identifies the files of the project, ``loaded`` has those with callers, and ``opened`` their texts in editors. Sizes
+    in ``stale`` are of an earlier version.
     """
 
     context: int = 0
     version: int = -1
     units: dict[str, list[Unit]] = field(default_factory=dict)
+    names: dict[str, frozenset[str]] = field(default_factory=dict)
     called: dict[str, dict[str, None]] = field(default_factory=dict)
     loaded: dict[Path, ModuleIndex | None] = field(default_factory=dict)
     opened: dict[Path, object] = field(default_factory=dict)
     sizes: dict[_Key, Given] = field(default_factory=dict)
     stale: set[_Key] = field(default_factory=set)
+
+    def update(self, index: ModuleIndex) -> None:
+        """Take over the version of the file: sizes of the functions that a new or removed text calls are stale."""
+        units = _by_text(index)
+        changed: set[str] = set()
+        for text in [text for text in self.units if text not in units]:
+            for name in self.names.pop(text):
+                changed.add(name)
+                del self.called[name][text]
+        for text in [text for text in units if text not in self.units]:
+            self.names[text] = _called_names(text, units[text][0], index)
+            for name in self.names[text]:
+                changed.add(name)
+                self.called.setdefault(name, {})[text] = None
+        self.units = units
+        self.stale.update(key for key in self.sizes if _called_name(key[0]) in changed)
 
     def callers(self, name: str, index: ModuleIndex) -> list[_Caller]:
         """The units of the file that call a name."""
@@ -83,7 +100,6 @@ class CallSizes:
         self._files, self._overlay = files, overlay
         self._callers = ProjectCallers(overlay)
         self._known: LRUCache[Hashable, tuple[_FixedCall, ...]] = LRUCache(_REMEMBERED)
-        self._names: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_REMEMBERED)
         self._others: LRUCache[int, tuple[ModuleIndex, _FileCalls]] = LRUCache(_OTHERS)
         self._versions: LRUCache[Path, _FileCalls] = LRUCache(_FILES)
 
@@ -95,36 +111,10 @@ class CallSizes:
         """The sizes of the functions of a file; ``context`` is a hash of the meaning of its names."""
         last = self._versions.get(path) if path is not None else None
         current = last if last is not None and last.context == context else _FileCalls(context)
-        self._update(current, scope.index)
+        current.update(scope.index)
         if path is not None:
             self._versions[path] = current
         return FileCallSizes(self, path, scope, current)
-
-    def _update(self, current: _FileCalls, index: ModuleIndex) -> None:
-        """Take over the version of a file: sizes of the functions that a new or removed text calls are stale."""
-        units = _by_text(index)
-        names: set[str] = set()
-        for text in [text for text in current.units if text not in units]:
-            for name in self._called_names(text, current.units[text][0], index):
-                names.add(name)
-                current.called[name].pop(text, None)
-        for text in [text for text in units if text not in current.units]:
-            for name in self._called_names(text, units[text][0], index):
-                names.add(name)
-                current.called.setdefault(name, {})[text] = None
-        current.units = units
-        current.stale.update(key for key in current.sizes if _called_name(key[0]) in names)
-
-    def _called_names(self, text: str, unit: Unit, index: ModuleIndex) -> frozenset[str]:
-        key = text, unit.kind
-        names = self._names.get(key)
-        if names is None:
-            if unit.kind == "program":
-                names = frozenset(caller_text(text, is_function=False).calls)
-            else:
-                names = frozenset(call.name for call in index.calls.get(text, ()) if not call.is_read)
-            self._names[key] = names
-        return names
 
     def find(self, unit: Unit, key: _Key, path: Path | None, scope: ModuleScope, current: _FileCalls) -> Given:
         """The sizes that calls fix for a function of a file."""
@@ -137,9 +127,7 @@ class CallSizes:
             known = (*key, scope.index.dotted, index.dotted, caller.qualname, caller.text, context)
             if known not in self._known:
                 self._known[known] = tuple(_fixed(unit, name, scope, index, caller))
-            where = f"{index.dotted}.{caller.qualname}".lstrip(".") if caller.qualname != _BODY else "the notebook"
-            where = f"module {index.dotted}" if caller.qualname == _BODY and index.dotted else where
-            calls += [(where, call) for call in self._known[known]]
+            calls += [(_place(index, caller), call) for call in self._known[known]]
             if len(calls) > _MOST_CALLS:
                 return NOTHING
         return _largest(calls)
@@ -184,7 +172,7 @@ class CallSizes:
         known = self._others.get(id(index))
         if known is None or known[0] is not index:
             known = self._others[id(index)] = index, _FileCalls(context_of(index))
-            self._update(known[1], index)
+            known[1].update(index)
         return known[1]
 
 
@@ -226,6 +214,13 @@ class FileCallSizes:
         return current.sizes[key]
 
 
+def _place(index: ModuleIndex, caller: Unit) -> str:
+    """Name a caller for a reader."""
+    if caller.qualname != _BODY:
+        return f"{index.dotted}.{caller.qualname}" if index.dotted else caller.qualname
+    return f"module {index.dotted}" if index.dotted else "the notebook"
+
+
 def _may_have(unit: Unit) -> bool:
     """Return whether calls of other functions may pass a unit something: those inside functions are called by these."""
     return unit.kind == "function" and "<locals>" not in unit.qualname
@@ -244,6 +239,12 @@ def _by_text(index: ModuleIndex) -> dict[str, list[Unit]]:
         body = Unit("program", "python", _BODY, "\n".join(index.body), _NOWHERE, _NOWHERE, _NOWHERE)
         units.setdefault(body.text, []).append(body)
     return units
+
+
+def _called_names(text: str, unit: Unit, index: ModuleIndex) -> frozenset[str]:
+    if unit.kind == "program":
+        return frozenset(caller_text(text, is_function=False).calls)
+    return frozenset(call.name for call in index.calls.get(text, ()) if not call.is_read)
 
 
 def _called_name(qualname: str) -> str:
