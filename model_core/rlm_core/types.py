@@ -541,7 +541,7 @@ class AbstentionCode(StrEnum):
     TOO_FEW_GROUPS = "too-few-groups"  # basis, groups, needed
     RATIO_NOT_CALIBRATED = "ratio-not-calibrated"  # basis, metric
     NO_NUMBER = "no-number"
-    NOT_AT_SIZES = "not-at-sizes"  # sizes (as in a budget)
+    NOT_AT_SIZES = "not-at-sizes"  # sizes (as in a budget), unit
     ADAPTER_UNUSABLE = "adapter-unusable"  # problem
     TEXT_TOO_LONG = "text-too-long"  # limit (characters, callees included)
     REQUEST_TOO_LARGE = "request-too-large"  # size, limit (bytes)

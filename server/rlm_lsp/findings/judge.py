@@ -142,7 +142,8 @@ class Judgement:
             if prediction.abstained is not None:
                 self.abstained.append(prediction.abstained)
             elif not known and not any(finding.metric == prediction.metric for finding in findings):
-                self.abstained.append(Abstention(AbstentionCode.NOT_AT_SIZES, {"sizes": sizes(code.sizes)}))
+                at = {"sizes": sizes(code.sizes), "unit": unit.qualname}
+                self.abstained.append(Abstention(AbstentionCode.NOT_AT_SIZES, at))
 
     def add_changes(
         self, case: UnitCase, changes: Sequence[CostRatio], new_costs: Mapping[Metric, float], work: WorkChange

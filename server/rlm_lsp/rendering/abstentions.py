@@ -60,8 +60,8 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
     AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
     AbstentionCode.NO_NUMBER: "the model does not produce a number for this text",
-    AbstentionCode.NOT_AT_SIZES: "nothing supports a number at {sizes}: the text has calls, types or inputs of unknown"
-    " cost, and no measurement covers these sizes",
+    AbstentionCode.NOT_AT_SIZES: "nothing supports a number at {sizes} for {unit}: the text has calls, types or inputs"
+    " of unknown cost, and no measurement covers these sizes",
     AbstentionCode.ADAPTER_UNUSABLE: "the adapter of this device cannot be used: {problem}",
     AbstentionCode.TEXT_TOO_LONG: "the text and what it calls are longer than the server's limit of {limit} characters",
     AbstentionCode.REQUEST_TOO_LARGE: "the text and its queries take {size} bytes; the server's limit is {limit}",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tomlkit.items import Table
 
 _HEADING = 'Sizes at which costs are shown: fill in a value such as 500, "10k" or "2**20", and remove the first #.'
+_ALL = 'A name alone is for all functions: orders = "10k"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,10 @@ class SizeTableFile:
             table = _table(document, self.section.split("."), self.path)
             if _HEADING not in text:
                 table.add(tomlkit.comment(_HEADING))
+                table.add(tomlkit.comment(_ALL))
             for entry in new:
                 table.add(tomlkit.comment(entry.line))
-            written = tomlkit.dumps(document)
+            written = _set_apart(tomlkit.dumps(document), f"[{self.section}]", entries=new, before=text)
         except TOMLKitError as error:
             raise DataError(f"{self.path}: the table cannot be added ({error}); fix the file first") from None
         try:
@@ -102,6 +104,17 @@ class SizeTableFile:
         except OSError as error:
             raise DataError(f"{self.path}: cannot be written ({error.strerror}); check its permissions") from None
         return len(new)
+
+
+def _set_apart(written: str, header: str, *, entries: Sequence[UnknownSizes], before: str) -> str:
+    """Put an empty line above a table that is new, and below its lines where another table follows."""
+    last = f"# {entries[-1].line}\n"
+    if header in before or last not in written:
+        return written
+    above, _, below = written.partition(header)
+    listed, _, rest = below.partition(last)
+    rest = f"\n{rest}" if rest.startswith("[") else rest
+    return f"{above.rstrip()}\n\n{header}{listed}{last}{rest}".lstrip("\n")
 
 
 def _table(document: Any, names: Sequence[str], path: Path) -> Table:

@@ -160,7 +160,7 @@ def test_a_budget_that_a_bound_exceeds_fails_and_one_that_nothing_supports_is_re
     cart.write_text(CART.replace("def send", "# rlm: latency < 1 s at orders=10k\ndef send"))
     result = run("check", "src")
     assert result.exit_code == 0
-    assert "1 prediction missing: nothing supports a number at orders=10k" in " ".join(result.stderr.split())
+    assert "1 prediction missing: nothing supports a number at orders=10k for send" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.TOO_FEW_GROUPS: {"basis": "module", "groups": "7", "needed": "30"},
     AbstentionCode.RATIO_NOT_CALIBRATED: {"basis": "network", "metric": "latency"},
     AbstentionCode.NO_NUMBER: {},
-    AbstentionCode.NOT_AT_SIZES: {"sizes": "items=10k"},
+    AbstentionCode.NOT_AT_SIZES: {"sizes": "items=10k", "unit": "total"},
     AbstentionCode.ADAPTER_UNUSABLE: {"problem": "x.json: corrupt; run rlm-lsp adapt again"},
     AbstentionCode.TEXT_TOO_LONG: {"limit": "300"},
     AbstentionCode.REQUEST_TOO_LARGE: {"size": "2000", "limit": "1000"},

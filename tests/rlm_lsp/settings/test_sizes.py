@@ -129,3 +129,17 @@ def test_a_file_that_cannot_be_added_to_stays_as_it_is(tmp_path: Path, text: str
     with pytest.raises(DataError, match=part):
         SizeTableFile(path).add([TOTAL])
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [("", ""), ('[project]\nname = "x"\n\n', ""), ("[tool.rlm-lsp]\n\n", "\n[tool.other]\na = 1\n")],
+)
+def test_a_new_table_is_set_apart_from_others(tmp_path: Path, above: str, below: str) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(above.removesuffix("\n") + below)
+    assert SizeTableFile(file).add([UnknownSizes("shop.total", {"orders": None}, "shop.py:1")]) == 1
+    written = file.read_text()
+    assert written.startswith(f"{above}[tool.rlm-lsp.sizes]\n")
+    assert written.rstrip("\n").endswith(f'# "shop.total" = {{ orders = "?" }}  # shop.py:1\n{below}'.rstrip("\n"))
+    assert "\n\n\n" not in written
