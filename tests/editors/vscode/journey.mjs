@@ -107,8 +107,12 @@ const steps = [
       await page.locator('.monaco-hover td', { hasText: '100k' }).first().waitFor();
       await person.shot('sizes-hover');
       await page.locator('.monaco-hover a', { hasText: 'Details' }).first().click();
-      await person.network().locator('svg.plot polyline').first().waitFor({ state: 'attached' });
       await person.network().locator('body', { hasText: 'sizes: items=10k from a comment' }).waitFor();
+      await page.mouse.move(600, 20);
+      await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor({ state: 'hidden' });
+      const plot = person.network().locator('svg.plot').first();
+      await plot.locator('polyline').first().waitFor({ state: 'attached' });
+      await plot.evaluate((drawn) => drawn.scrollIntoView({ block: 'center' }));
       await person.shot('sizes-details-dark');
       person.set({ 'workbench.colorTheme': 'Light Modern' });
       await page.locator('.monaco-workbench.vs').waitFor();
