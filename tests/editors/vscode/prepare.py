@@ -197,7 +197,9 @@ def write(folder: Path, edit: Edit) -> None:
     imports = "".join(f"import {name}\n" for name in sys.stdlib_module_names if re.search(rf"\b{name}\.", edit.after))
     head = f'"""A function with a budget."""\n\n{imports}\n\n# rlm: latency < {seconds(edit.budget)}\n'
     (shop / "orders.py").write_text(head + edit.before, encoding="utf-8")
-    (shop / "sizes.py").write_text(SIZES, encoding="utf-8")
+    # Among tests, which the view Predicted Cost leaves out: its rows are those that fit the screen.
+    (shop / "tests").mkdir()
+    (shop / "tests" / "sizes.py").write_text(SIZES, encoding="utf-8")
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
     (shop / "people.py").write_text(ORDINARY)
