@@ -49,6 +49,22 @@ def test_the_hover_has_the_table(neovim: Neovim, picture: Path) -> None:
     assert "nothing was run" in "\n".join(neovim.lua(opened))
 
 
+def test_hints_and_the_hover_are_for_the_sizes_of_a_comment_and_of_calls(neovim: Neovim, picture: Path) -> None:
+    file = neovim.home.file.with_name("sizes.py")
+    file.write_text(
+        "# rlm: sizes items=10k\ndef total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n"
+        "        t += item\n    return t\n\n\ndef simulate(steps: int) -> int:\n    t = 0\n"
+        "    for step in range(steps):\n        t += step\n    return t\n\n\nsimulate(50_000)\n"
+    )
+    neovim.open(file)
+    neovim.wait(lambda: "at steps 50k" in "".join(neovim.hints(2).values()), "no hint at the size of the call")
+    assert "at items 10k" in "".join(neovim.hints(2).values())
+    neovim.command("2")
+    neovim.terminal.keys("K")
+    neovim.terminal.shows("total: one call at items=10k", "| items ", "| 100k ")
+    neovim.terminal.picture(picture)
+
+
 def test_a_budget_is_reported_until_it_is_kept(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     [found] = neovim.diagnostics(1)
