@@ -18,7 +18,7 @@ from .domain.dispatch import peek
 from .domain.frames import Frame
 from .domain.quantities import Quantity
 from .domain.syntax import GROWING, SHRINKING, dotted_name, nodes_of, parse, parsed_function, walk
-from .domain.values import SIZED, Value
+from .domain.values import SIZED, UNKNOWN, Value
 from .scope import Scope
 
 Sizes = Mapping[str, float]
@@ -77,10 +77,17 @@ def sizes_of(argument: ast.expr, scope: Scope, bindings: Mapping[str, ast.expr |
     context = Context(Frame(scope), _NODES)
     try:
         _bind(context, argument, bindings, _MOST_BINDINGS)
-        value = peek(context, argument)
+        value = _value(context, argument)
     except (TooComplex, RecursionError):
         return None
     return _sizes(value)
+
+
+def _value(context: Context, node: ast.expr) -> Value:
+    """The value of an expression; unknown where it is a part of something of unknown length, which may have less."""
+    parts = (inner for inner in walk(node) if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Slice))
+    is_open = any(not _sizes(peek(context, part.value)) for part in parts)
+    return UNKNOWN if is_open else peek(context, node)
 
 
 def _bind(context: Context, node: ast.expr, bindings: Mapping[str, ast.expr | None], left: int) -> None:
@@ -92,7 +99,7 @@ def _bind(context: Context, node: ast.expr, bindings: Mapping[str, ast.expr | No
         context.frame.names[inner.id] = Value("unknown", name=inner.id)  # which ends a name that is bound to itself
         if bound is not None and left:
             _bind(context, bound, bindings, left - 1)
-            context.frame.names[inner.id] = peek(context, bound)
+            context.frame.names[inner.id] = _value(context, bound)
 
 
 def _sizes(value: Value) -> Sizes | None:

@@ -17,6 +17,7 @@ import numpy as np
 from pathlib import Path
 N = 1_000
 ROWS = [[0] * 5 for _ in range(N)]
+DATA = [0] * N
 """
 SCOPE = ModuleScope(index_module(ParsedSource(MODULE, "python"), "app"), CallGraph())
 
@@ -43,6 +44,8 @@ SCOPE = ModuleScope(index_module(ParsedSource(MODULE, "python"), "app"), CallGra
         ("Path('x').read_text()", None),
         ("load()", None),
         ("[x for x in range(N) if x % 2]", None),
+        ("DATA[:500]", {"": 500}),
+        ("load()[:500]", None),
     ],
 )
 def test_the_sizes_of_an_argument_are_those_that_the_text_fixes(argument: str, sizes: dict[str, float] | None) -> None:

@@ -139,7 +139,7 @@ def test_the_rows_of_a_frame_are_its_length() -> None:
     assert (size.name, analysis_sizes(code, [size])) == ("df.rows", {"df": 50.0})
 
 
-def test_sizes_that_are_asked_about_replace_others_of_the_same_input() -> None:
+def test_a_size_in_a_question_replaces_other_sizes_of_the_same_input() -> None:
     code = replace(analysed(ROWS)["f"].code, sizes=(SizeValue("a", 7.0, "comment"), SizeValue("a[]", 8.0, "comment")))
     asked = with_sizes(code, {"a.0": 1000.0, "other": 5.0})
     assert {(size.name, size.value) for size in asked.sizes} == {("a.0", 1000.0), ("a[]", 8.0)}
