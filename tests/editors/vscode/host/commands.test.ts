@@ -141,7 +141,7 @@ describe('commands', () => {
     // Its callers have changed too, by less.
     const [change] = await changes();
     assert.deepEqual([change?.qualname, change?.line, change?.neutral], ['variance', line, false]);
-    assert.match(change?.text ?? '', /^latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
+    assert.match(change?.text ?? '', /^(?:growth of .+?, )*latency about [\d.,]+× \(80 % band [^)]+\), peak memory about/);
     let ended = false;
     void vscode.commands.executeCommand('rlm-lsp.compareWithHead').then(() => {
       ended = true;
