@@ -1,14 +1,18 @@
-"""A cost as a function of one size: a line through measurements at several sizes, in the logarithm of both.
+"""A cost as a function of one size, through measurements at several sizes.
 
 Input: what was measured of a function by the sizes of its inputs. Output: a :class:`CostCurve`, and its value with a
 band between the smallest measured size and ten times the largest. A single measured size gives no curve.
+
+A line in the logarithms of cost and size has a power as its slope. Where that is above 1, the cost is the power. Where
+it is below, most costs are a fixed part and one in proportion to the size, and the line falls short of them beyond the
+measured sizes; where it is close to 0, some costs are constant, and the curve is halfway between the two.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, median
 
 from rlm_core.types import LEVELS, MEASURED_FLOORS, MEDIAN, Band, GrowthEstimate, MeasuredCost, Metric, SizedCalls
@@ -17,15 +21,27 @@ from rlm_core.types import LEVELS, MEASURED_FLOORS, MEDIAN, Band, GrowthEstimate
 LEAST_SPREAD = 3.0
 # A curve holds up to so many times the largest measured size.
 MOST_BEYOND = 10.0
-# Half of the width of the 80 % band at ten times the largest measured size, in decades. Lines through two sizes of 783
-# functions were within a factor of 3 (0.48 decades) of the truth there for 80 to 86 %.
-DECADES_AT_TEN = 0.5
+# Half of the width of the 80 % band at ten times the largest measured size, in decades, by the power of the line. From
+# 5,700 functions of the label run: `python -m tools.experiments.curve_bands`.
+DECADES_AT_TEN = (
+    (0.05, 0.08),
+    (0.15, 0.27),
+    (0.3, 0.36),
+    (0.6, 0.27),
+    (1.02, 0.09),
+    (1.2, 0.29),
+    (1.7, 0.57),
+    (99.0, 1.1),
+)
 # The same at measured sizes: what medians differ by when they are measured again, see `anchoring.REPEAT_SPREAD`.
 DECADES_MEASURED = 0.09
 COVERAGE = 0.8
 # More would be noise: no function that is measured at several sizes grows faster.
 MOST_EXPONENT = 6.0
+# Between these powers a cost is a sum of a fixed part and one in proportion; below, less and less of it.
+_SUM_FROM, _SUM_TO = 0.3, 1.02
 _NORMAL = NormalDist()
+_LEAST = 1e-12
 _NINTH = _NORMAL.inv_cdf(0.9)
 
 
@@ -41,17 +57,39 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """``coefficient * size ** exponent``, through ``points`` in the order of their sizes.
+    """A curve through ``points``, in the order of their sizes.
 
-    ``size`` is the name of the size, ``spread`` the standard deviation of the points from the line in decades.
+    ``size`` is the name of the size, ``spread`` the standard deviation of the points from the curve in decades. The
+    logarithm of the cost is that of ``coefficient * size ** power`` and that of ``fixed + rate * size``, the second with
+    the weight ``share``.
     """
 
     metric: Metric
     size: str
     points: tuple[CurvePoint, ...]
     coefficient: float
-    exponent: float
+    power: float
+    fixed: float
+    rate: float
     spread: float
+
+    @property
+    def share(self) -> float:
+        """The weight of the sum, 0 to 1."""
+        return min(self.power / _SUM_FROM, 1.0) if self.power <= _SUM_TO else 0.0
+
+    @property
+    def exponent(self) -> float:
+        """The local exponent at the largest measured size."""
+        cost = self.fixed + self.rate * self.measured_to
+        of_sum = self.rate * self.measured_to / cost if cost > 0 else 0.0
+        return self.share * of_sum + (1 - self.share) * self.power
+
+    def median(self, size: float) -> float:
+        """The cost at a size, in SI units."""
+        of_power = math.log(self.coefficient) + self.power * math.log(size)
+        of_sum = math.log(max(self.fixed + self.rate * size, _LEAST))
+        return math.exp(self.share * of_sum + (1 - self.share) * of_power)
 
     @property
     def least(self) -> float:
@@ -102,17 +140,17 @@ def curve_at(curve: CostCurve, size: float) -> CurveValue | None:
     if not curve.least <= size <= curve.most * (1 + 1e-9):
         return None
     beyond = max(size / curve.measured_to, 1.0)
-    centre = math.log10(curve.coefficient) + curve.exponent * math.log10(size)
-    half = half_width(curve.spread, beyond)
+    centre = math.log10(curve.median(size))
+    half = half_width(curve.power, curve.spread, beyond)
     quantiles = tuple(10 ** (centre + _NORMAL.inv_cdf(level) * half / _NINTH) for level in LEVELS)
     band = Band(10 ** (centre - half), 10 ** (centre + half), COVERAGE)
     return CurveValue(quantiles[MEDIAN], band, quantiles, beyond)
 
 
-def half_width(spread: float, beyond: float) -> float:
+def half_width(power: float, spread: float, beyond: float) -> float:
     """Half of the width of the 80 % band in decades, so many times beyond the largest measured size."""
-    measured = max(DECADES_MEASURED, _NINTH * spread)
-    return math.hypot(measured, DECADES_AT_TEN * math.log10(max(beyond, 1.0)))
+    at_ten = next(decades for end, decades in DECADES_AT_TEN if power < end)
+    return max(DECADES_MEASURED, _NINTH * spread, at_ten * math.log10(max(beyond, 1.0)))
 
 
 def _names(sized: Sequence[SizedCalls]) -> list[str]:
@@ -130,9 +168,23 @@ def _fitted(metric: Metric, name: str, sized: Sequence[SizedCalls]) -> CostCurve
     # A cost that falls with a size is noise, or one that does not depend on it.
     slope = min(max(slope, 0.0), MOST_EXPONENT)
     offset = mean_y - slope * mean_x
-    residual = sum((b - offset - slope * a) ** 2 for a, b in zip(x, y, strict=True))
-    spread = math.sqrt(residual / max(len(points) - 2, 1))
-    return CostCurve(metric, name, points, 10**offset, slope, spread)
+    fixed, rate = _sum(points)
+    curve = CostCurve(metric, name, points, 10**offset, slope, fixed, rate, 0.0)
+    residual = sum(math.log10(point.cost / curve.median(point.size)) ** 2 for point in points)
+    return replace(curve, spread=math.sqrt(residual / max(len(points) - 2, 1)))
+
+
+def _sum(points: Sequence[CurvePoint]) -> tuple[float, float]:
+    """The fixed part and the rate of a sum through points, with the least squares of relative errors, none negative."""
+    a = [1 / point.cost for point in points]
+    b = [point.size / point.cost for point in points]
+    aa, ab, bb = (sum(x * y for x, y in zip(left, right, strict=True)) for left, right in ((a, a), (a, b), (b, b)))
+    determinant = aa * bb - ab * ab
+    fixed = (bb * sum(a) - ab * sum(b)) / determinant if determinant > 0 else -1.0
+    rate = (aa * sum(b) - ab * sum(a)) / determinant if determinant > 0 else 0.0
+    if fixed < 0:
+        return 0.0, sum(b) / bb
+    return (fixed, rate) if rate >= 0 else (sum(a) / aa, 0.0)
 
 
 def _points(metric: Metric, name: str, sized: Sequence[SizedCalls]) -> tuple[CurvePoint, ...]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rlm_core.inference.cost_curve import (
     DECADES_AT_TEN,
@@ -35,8 +35,8 @@ def curve(*points: tuple[float, float]) -> CostCurve:
     return found
 
 
-@given(EXPONENTS, SIZES, st.floats(1e-6, 1e-2))
-def test_a_power_law_is_found_exactly(exponent: float, sizes: list[int], scale: float) -> None:
+@given(st.floats(1.1, 4), SIZES, st.floats(1e-6, 1e-2))
+def test_a_power_above_one_is_found_exactly(exponent: float, sizes: list[int], scale: float) -> None:
     points = [(float(size), scale * size**exponent) for size in sizes]
     found = curve_of(measured(*points))
     if max(sizes) < LEAST_SPREAD * min(sizes):
@@ -44,9 +44,28 @@ def test_a_power_law_is_found_exactly(exponent: float, sizes: list[int], scale: 
         return
     assert found is not None
     assert found.exponent == pytest.approx(exponent, abs=1e-6)
-    value = curve_at(found, float(max(sizes)))
+    value = curve_at(found, 3.0 * max(sizes))
     assert value is not None
-    assert value.median == pytest.approx(scale * max(sizes) ** exponent, rel=1e-6)
+    assert value.median == pytest.approx(scale * (3 * max(sizes)) ** exponent, rel=1e-6)
+
+
+@given(st.floats(1e-6, 1e-3), st.floats(1e-6, 1e-3), SIZES)
+def test_a_fixed_part_and_one_in_proportion_are_found_exactly(fixed: float, rate: float, sizes: list[int]) -> None:
+    found = curve_of(measured(*((float(size), fixed + rate * size) for size in sizes)))
+    assume(found is not None and found.share == 1)
+    assert found is not None
+    beyond = 10 * found.measured_to
+    assert found.median(beyond) == pytest.approx(fixed + rate * beyond, rel=1e-6)
+    assert found.exponent == pytest.approx(rate * max(sizes) / (fixed + rate * max(sizes)), rel=1e-6)
+
+
+@given(SIZES, st.lists(st.floats(1e-6, 1e-2), min_size=8, max_size=8))
+def test_no_curve_falls(sizes: list[int], costs: list[float]) -> None:
+    found = curve_of(measured(*zip(map(float, sizes), costs, strict=False)))
+    assume(found is not None)
+    assert found is not None
+    medians = [found.median(size) for size in (found.least, found.measured_to, found.most)]
+    assert medians == sorted(medians)
 
 
 def test_a_curve_holds_from_the_smallest_to_ten_times_the_largest_size() -> None:
@@ -57,12 +76,14 @@ def test_a_curve_holds_from_the_smallest_to_ten_times_the_largest_size() -> None
     assert [curve_at(found, size) is not None for size in (10, 50, 100, 1000)] == [True] * 4
 
 
-@given(st.floats(1, 10), st.floats(1, 10), st.floats(0, 1))
-def test_the_band_only_widens_beyond_what_was_measured(first: float, second: float, spread: float) -> None:
+@given(st.floats(0, 6), st.floats(1, 10), st.floats(1, 10), st.floats(0, 1))
+def test_the_band_only_widens_beyond_what_was_measured(
+    power: float, first: float, second: float, spread: float
+) -> None:
     near, far = sorted((first, second))
-    assert half_width(spread, near) <= half_width(spread, far)
-    assert half_width(spread, 0.5) == half_width(spread, 1.0) <= half_width(spread, near)
-    assert half_width(spread, 10.0) >= DECADES_AT_TEN
+    assert half_width(power, spread, near) <= half_width(power, spread, far)
+    assert half_width(power, spread, 0.5) == half_width(power, spread, 1.0) <= half_width(power, spread, near)
+    assert half_width(power, spread, 10.0) >= min(decades for _, decades in DECADES_AT_TEN)
 
 
 def test_the_quantiles_agree_with_the_band() -> None:
@@ -70,7 +91,7 @@ def test_the_quantiles_agree_with_the_band() -> None:
     assert value is not None
     assert value.beyond == 10
     assert value.median == pytest.approx(1e-3)
-    assert math.log10(value.band.high / value.median) == pytest.approx(half_width(0.0, 10.0))
+    assert math.log10(value.band.high / value.median) == pytest.approx(half_width(1.0, 0.0, 10.0))
     assert value.quantiles[4] == pytest.approx(value.band.low)
     assert list(value.quantiles) == sorted(value.quantiles)
 
