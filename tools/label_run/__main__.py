@@ -22,7 +22,6 @@ from pathlib import Path
 
 from .environment import Package, make_base
 from .measuring import FORMAT, Budget, measure
-from .split import is_unopened
 
 LIST = Path(__file__).with_name("packages.toml")
 
@@ -51,7 +50,7 @@ def main() -> None:
     for package in packages:
         if arguments.only and package.name not in arguments.only:
             continue
-        unopened = is_unopened(package.name)
+        unopened = package.is_unopened
         path = (arguments.unopened if unopened else arguments.results) / f"{package.name}.jsonl.gz"
         if not arguments.redo and is_done(path):
             continue

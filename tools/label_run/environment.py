@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from rlm_core.training.datasets.cache import find_archive
+
+from .split import is_unopened
+
 # What the tests of many packages import; a package's own environment comes first.
 HELPERS = (
     "pytest", "hypothesis", "pytest-mock", "pytest-asyncio", "pytest-subtests", "parameterized", "six", "freezegun",
@@ -31,11 +35,16 @@ class PackageError(Exception):
 class Package:
     """A package: ``modules`` are import names, ``select`` arguments of pytest, ``needs`` requirements of its tests.
 
-    Without ``modules`` they are read from the installation, without ``select`` tests are looked for.
+    Without ``modules`` they are read from the installation, without ``select`` tests are looked for. With a
+    ``repository``, of which ``version`` is a commit, nothing is installed but the requirements. ``times`` multiplies
+    the budget, and ``unopened`` replaces the hash of the name that decides whether results are for examination.
     """
 
     name: str
     version: str
+    repository: str = ""
+    times: float = 1.0
+    unopened: bool | None = None
     modules: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
@@ -46,7 +55,13 @@ class Package:
         if isinstance(entry, str):
             return cls(name, entry)
         texts = {key: tuple(entry[key]) for key in ("modules", "select", "needs") if key in entry}
-        return cls(name, entry["version"], **texts)
+        others = {key: entry[key] for key in ("repository", "times", "unopened") if key in entry}
+        return cls(name, entry["version"], **texts, **others)
+
+    @property
+    def is_unopened(self) -> bool:
+        """True if the results are for examination."""
+        return is_unopened(self.name) if self.unopened is None else self.unopened
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +97,30 @@ def prepare(package: Package, folder: Path, base: Path, log: IO[str]) -> Environ
     _do([str(base / "bin" / "python"), "-m", "venv", "--without-pip", str(own)], "no environment", log)
     [site] = (own / "lib").glob("python3.*/site-packages")
     [shared] = (base / "lib").glob("python3.*/site-packages")
-    pinned = f"{package.name}=={package.version}"
+    pinned = () if package.repository else (f"{package.name}=={package.version}",)
     pip = [str(base / "bin" / "python"), "-m", "pip", "--python", str(own / "bin" / "python"), "install", "-q"]
-    _do([*pip, "--prefer-binary", pinned, *package.needs], "cannot be installed", log)
+    if wanted := (*pinned, *package.needs):
+        _do([*pip, "--prefer-binary", *wanted], "cannot be installed", log)
     (site / "zz_helpers.pth").write_text(f"{shared}\n")
+    if package.repository:
+        root = _checked_out(package, folder / "source", folder.parent / "sources")
+        return Environment(own / "bin" / "python", package.modules, root, package.select)
     modules = package.modules or installed_modules(site, package.name)
-    root = _unpacked(pinned, package.name, folder / "source", base, log)
+    root = _unpacked(*pinned, package.name, folder / "source", base, log)
     select = package.select or find_tests(root, site, modules)
     for module in modules:
         for path in (root / module / "__init__.py", root / f"{module}.py"):
             path.unlink(missing_ok=True)
     return Environment(own / "bin" / "python", modules, root, select)
+
+
+def _checked_out(package: Package, place: Path, cache: Path) -> Path:
+    """The folder of a repository's files."""
+    archive = find_archive(cache, package.repository, package.version, download=True)
+    if archive is None:
+        raise PackageError("repository not found")
+    shutil.unpack_archive(archive, place)
+    return place.absolute()
 
 
 def _do(command: Sequence[str], failure: str, log: IO[str]) -> None:

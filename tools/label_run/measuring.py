@@ -52,8 +52,8 @@ def measure(package: Package, folder: Path, base: Path, budget: Budget) -> list[
         "version": package.version,
         "processor": cpu_name(),
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "budget": [budget.suite, budget.scale],
-    }
+        "budget": [budget.suite * package.times, budget.scale * package.times],
+    } | ({"repository": package.repository} if package.repository else {})
     with (folder / "log.txt").open("w", encoding="utf-8") as log:
         try:
             return _measured(package, folder, base, budget, head, lambda text: print(text, file=log, flush=True))
@@ -80,13 +80,13 @@ def _measured(
             passes=("latency",),
             timeout=_TEST_SECONDS,
             examples=True,
-            seconds=budget.suite,
+            seconds=budget.suite * package.times,
         )
         run(plan, recordings, note, output)
         tested = time.time()
         RunLeader("label-run", 0, platform.node(), began, cpu_name()).write(recordings)
         found = collect(recordings, cpu_name())
-        limits = ScaleLimits(total=budget.scale)
+        limits = ScaleLimits(total=budget.scale * package.times)
         scaled = scale(recordings, str(made.python), limits, note)
     head["seconds"] = {"tests": round(tested - began, 1), "scale": round(time.time() - tested, 1)}
     head["tests"], head["passed"] = sum(found.tests.values()), found.passed

@@ -51,6 +51,7 @@ from .encoder import Encoding, Encodings, Entry
 from .features import all_feature_names, answers_alone, forest_key, has_trees
 from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
+from .input_growth import INPUT_GROWTH, InputGrowthHead
 from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
 from .pair_facts import is_decided, takes_the_same_memory, with_pair_facts, work_moved
@@ -124,6 +125,7 @@ class OnnxPredictor:
         self._tasks = {entry.name: number for number, entry in enumerate(self.card.tasks)}
         self._novelty = NoveltyDetector.load(directory / DISTANCE)
         self._growth = GrowthHead(directory / GROWTH if GROWTH in self.card.files else None)
+        self._input_growth = InputGrowthHead(directory / INPUT_GROWTH if INPUT_GROWTH in self.card.files else None)
         self._mixture = WorkMixture.load(directory / WORK) if WORK in self.card.files else None
         has_calls = propagate and join_facts and propagation.CALLS in self.card.files
         self._propagation = propagation.Propagation.load(directory / propagation.CALLS) if has_calls else None
@@ -212,7 +214,8 @@ class OnnxPredictor:
 
     def _growth_of(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
         nothing: Mapping[str, GrowthEstimate] = {}
-        return guarded("the growth of a text", lambda: self._growth.estimates(code), lambda error: nothing)
+        head = self._input_growth if (code.language, code.basis) == ("python", "call") else self._growth
+        return guarded("the growth of a text", lambda: head.estimates(code), lambda error: nothing)
 
     def _propagated(
         self, rows: Sequence[HeadRow], predictions: Sequence[Prediction], works: Sequence[WorkFacts | None]

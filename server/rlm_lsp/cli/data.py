@@ -21,6 +21,7 @@ Kind = Literal[
     "atcoder",
     "triton",
     "growth",
+    "scaled",
     "texts",
     "code-regression",
     "triton-latency",
@@ -87,7 +88,7 @@ def build(
     if device is not None and kind != "triton-latency":
         raise DataError(f"--device: the labels of {kind} name their devices; leave it out")
     with optional_packages():
-        from rlm_core.training.datasets import functions, growth, schema
+        from rlm_core.training.datasets import functions, growth, scaled, schema
         from rlm_core.training.datasets.cache import default_cache
         from rlm_core.training.datasets.texts import build_texts
     cache = source_cache or default_cache()
@@ -104,7 +105,8 @@ def build(
         )
     builder = _builder(kind, labels, cache, split, download=not offline, wanted=wanted, device=device)
     with console.progress("building") as progress:
-        columns = {"growth": growth.SCHEMA, "calls": functions.CALL_GRAPH_SCHEMA}.get(kind, schema.SCHEMA)
+        others = {"growth": growth.SCHEMA, "calls": functions.CALL_GRAPH_SCHEMA, "scaled": scaled.SCHEMA}
+        columns = others.get(kind, schema.SCHEMA)
         schema.write_rows(builder.rows(progress), out, columns)
     report = builder.report()
     console.line(f"{out}: {report.rows:,} rows of {report.units:,} units")
@@ -121,6 +123,7 @@ def _builder(
         functions,
         growth,
         judged_programs,
+        scaled,
         triton,
         triton_latency,
     )
@@ -129,6 +132,8 @@ def _builder(
         return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "calls":
         return functions.CallGraphBuilder(labels, cache, split, download=download)
+    if kind == "scaled":
+        return scaled.ScaledBuilder(labels, cache, split, download=download)
     if kind == "triton":
         return triton.TritonBuilder(labels, cache, split, download=download)
     if kind == "growth":

@@ -5,6 +5,7 @@ Nothing is installed and nothing from the cache is run; files are read out of ar
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from platformdirs import user_cache_path
 
 from rlm_core import git
 from rlm_core.errors import DataError
-from rlm_core.files import partial_path, remove_abandoned
+from rlm_core.files import atomic_write, partial_path, remove_abandoned
 from rlm_core.folders import ScratchFolder, remove_tree
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
@@ -32,6 +33,9 @@ _VERSION = re.compile(
 _LONGEST_NAME = 200
 _DOWNLOAD_SECONDS = 3600.0
 _BLOB = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?|[0-9a-f]{7,64}:[^\n]+")  # an id, or a commit and a path
+# Images and models are often absent from partial copies of a repository.
+_READ_BY_PYTHON = (".py", ".pyi", ".toml", ".cfg", ".ini", ".txt", ".csv", ".json")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _MAX_BLOB_BYTES = 8 * 1024 * 1024
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+\Z")
 
@@ -105,6 +109,30 @@ def find_repository(cache: Path, repository: str, *, download: bool) -> Path | N
     except (git.GitError, OSError):  # no such repository, or another process was first
         remove_tree(partial)
     return target if (target / "HEAD").exists() else None
+
+
+def find_archive(cache: Path, repository: str, commit: str, *, download: bool) -> Path | None:
+    """What Python code reads of a repository at a commit, as a ZIP archive in the cache; None without the repository.
+
+    Raises:
+        DataError: the name is not of the form OWNER/NAME, or the commit is not a full one.
+        GitError: git is missing, did not finish in time, or the repository lacks the commit.
+    """
+    if not _COMMIT.fullmatch(commit):
+        raise DataError(f"{commit!r} is not a full commit id; correct the label file")
+    source = find_repository(cache, repository, download=download)
+    if source is None:
+        return None
+    target = cache / "archives" / f"{repository.replace('/', '+')}@{commit}.zip"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _, listed = git.run(source, ["ls-tree", "-r", "-z", "--name-only", commit])
+        names = [name for name in os.fsdecode(listed).split("\0") if name.endswith(_READ_BY_PYTHON)]
+        with atomic_write(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in read_blobs(source, (f"{commit}:{name}" for name in names)):
+                if content is not None:
+                    archive.writestr(name.partition(":")[2], content)
+    return target
 
 
 def read_blobs(repository: Path, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:

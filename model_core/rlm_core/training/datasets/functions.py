@@ -15,7 +15,7 @@ import inspect
 import tokenize
 import zipfile
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from io import BytesIO
@@ -78,10 +78,17 @@ class PackageBuilder(RowBuilder):
     unit_column = "source"  # equal in all rows of a unit
 
     def __init__(
-        self, labels: Path, cache: Path, split: str = "auto", *, download: bool = True, workers: int = 2
+        self,
+        labels: Path,
+        cache: Path,
+        split: str = "auto",
+        *,
+        download: bool = True,
+        workers: int = 2,
+        fields: Collection[str] = LABEL_FIELDS,
     ) -> None:
         super().__init__(split)
-        self._labels = read_labels(labels, LABEL_FIELDS, "function")
+        self._labels = read_labels(labels, fields, "function")
         self._cache, self._download, self._workers = cache, download, workers
 
     def rows(self, progress: Progress = lambda done, total: None) -> Iterator[dict[str, Any]]:
@@ -89,7 +96,7 @@ class PackageBuilder(RowBuilder):
         packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for label in self._labels:
             packages[label["package"], label["version"]].append(label)
-        wheels = {key: find_wheel(self._cache, *key, download=self._download) for key in packages}
+        wheels = {key: self._find(labels, *key) for key, labels in packages.items()}
         done = 0
         with ProcessPoolExecutor(self._workers) as pool:
             futures = {key: pool.submit(self._reader(), wheels[key], packages[key]) for key in packages}
@@ -102,6 +109,10 @@ class PackageBuilder(RowBuilder):
                 yield from rows
                 done += len(packages[key])
                 progress(done, len(self._labels))
+
+    def _find(self, labels: list[dict[str, Any]], package: str, version: str) -> Path | None:
+        """The archive of a package in the source cache."""
+        return find_wheel(self._cache, package, version, download=self._download)
 
     def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
         """Reads a package's wheel (None: not found) and labels, in another process."""
@@ -122,7 +133,7 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
     left_out: list[tuple[str, str]] = []
     with open_wheel(wheel) as archive, ScratchFolder() as folder:
         sources = WheelSources(archive)
-        package = _UnpackedPackage(sources, folder)
+        package = UnpackedPackage(sources, folder)
         for label in labels:
             name = f"{label['package']}:{label['module']}:{label['qualname']}"
             if label["generator"]:
@@ -248,7 +259,7 @@ class WheelSources:
         return (text if agrees else None), unit, index
 
 
-class _UnpackedPackage:
+class UnpackedPackage:
     """The Python files of a wheel in a folder, analysed as ``rlm-lsp predict`` analyses files."""
 
     def __init__(self, sources: WheelSources, folder: Path) -> None:

@@ -11,6 +11,7 @@ import collections
 import datetime
 import io
 import math
+import random
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -173,7 +174,13 @@ def _extended_numbers(values: Sequence[Any], count: int) -> list[Any]:
     else:
         step = span + span / (number - 1)
     sign = -1 if is_falling else 1
-    return [values[index % number] + sign * step * (index // number) for index in range(count)]
+    grown = [values[index % number] + sign * step * (index // number) for index in range(count)]
+    if not (is_sorted or is_falling):
+        # One copy after the other would nearly be sorted, and an algorithm that sorts would have little to do.
+        added = grown[number:]
+        random.Random(number).shuffle(added)  # noqa: S311 - the same inputs in each run
+        grown[number:] = added
+    return grown
 
 
 def _moved(value: Any, copy: int, values: Sequence[Any]) -> Any:
