@@ -216,8 +216,22 @@ def estimate_of(code: CodeText, metric: str, inputs: Sequence[str], table: npt.N
     place, step = np.unravel_index(int(table[:, linear:].argmax()), table[:, linear:].shape)
     grown = float(table[place, linear + step])
     if constant > grown:
-        return GrowthEstimate("1", constant)
+        return _hardly_growing(code, metric, inputs, table, constant)
     return _stated(code, metric, [inputs[place]], int(linear + step), grown)
+
+
+def _hardly_growing(
+    code: CodeText, metric: str, inputs: Sequence[str], table: npt.NDArray[np.float64], constant: float
+) -> GrowthEstimate:
+    """Constant growth, or the slower than linear one that the facts state: a logarithm has a slope close to 0."""
+    leading = input_growth(code, metric)
+    named = class_of(leading)
+    sizes = tuple(factor.size for factor in leading)
+    if named == "log n":
+        return GrowthEstimate(named, constant, sizes)
+    if named == "sqrt n" and sizes[0] in inputs:
+        return GrowthEstimate(named, float(table[inputs.index(sizes[0]), STEPS.index("partial")]), sizes)
+    return GrowthEstimate("1", constant)
 
 
 def _stated(code: CodeText, metric: str, inputs: list[str], step: int, probability: float) -> GrowthEstimate:

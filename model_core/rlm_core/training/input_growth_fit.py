@@ -95,15 +95,15 @@ def fit(rows: SlopeRows, metric: str, chosen: npt.NDArray[np.bool_], *, seed: in
         random_state=seed,
     ).fit(rows.features[chosen], steps)
     places = {int(step): place for place, step in enumerate(model.classes_)}
-    return [_of_class(model, places[step]) if step in places else _absent() for step in range(len(STEPS))]
+    return [_of_class(model, places[step]) if step in places else _leaf(_NEVER) for step in range(len(STEPS))]
 
 
-def _absent() -> Forest:
-    """The forest of a step that no row has: one leaf."""
+def _leaf(value: float) -> Forest:
+    """A forest that always says the same, such as that a step which no row has is out of the question."""
     one = np.zeros(1, np.int32)
     return Forest(
         np.array([-1], np.int16), np.zeros(1, np.float32), one, one, np.ones(1, np.bool_),
-        np.array([_NEVER], np.float32), one, np.array([0.0, -1.0, 0.0], np.float32),
+        np.array([value], np.float32), one, np.array([0.0, -1.0, 0.0], np.float32),
     )  # fmt: skip
 
 
@@ -116,6 +116,10 @@ class _OneClass:
 
 
 def _of_class(model: HistGradientBoostingClassifier, place: int) -> Forest:
+    if len(model.classes_) == 2:  # then there is one tree a round, for the second class against the first
+        if not place:
+            return _leaf(0.0)
+        place = 0
     trees = [(of_classes[place],) for of_classes in model._predictors]
     baseline = np.ravel(model._baseline_prediction)[place : place + 1]
     return to_forest([_OneClass(baseline, trees)], np.arange(len(input_growth.FEATURES)))
@@ -222,8 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         }
     print(json.dumps(result, indent=1))
     if options.model is not None:
+        card = read_card(options.model)  # before a file of it changes
         input_growth.save(forests, options.model / input_growth.INPUT_GROWTH)
-        card = read_card(options.model)
         names = list(dict.fromkeys([*card.files, input_growth.INPUT_GROWTH]))
         replace(card, files={}).write(options.model, names)
 
