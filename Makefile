@@ -110,6 +110,10 @@ model: .venv/installed
 	@test -e $(RUN)/growth.parquet || .venv/bin/rlm-lsp data build growth \
 		--labels $(LABELS)/growth/labels.jsonl.gz --out $(RUN)/growth.parquet
 	.venv/bin/python -m rlm_core.training.growth_fit --data $(RUN)/growth.parquet --model $(SHIPPED)
+	@for set in scaled scaled_test; do test -e $(RUN)/$$set.parquet || \
+		.venv/bin/rlm-lsp data build scaled --labels model_core/labels/$$set.jsonl.gz --out $(RUN)/$$set.parquet; done
+	.venv/bin/python -m rlm_core.training.input_growth_fit --data $(RUN)/scaled.parquet --test $(RUN)/scaled_test.parquet \
+		--model $(SHIPPED)
 	.venv/bin/python -m tools.experiments.growth_report --data $(RUN)/growth.parquet \
 		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md

@@ -54,9 +54,9 @@ class Package:
         """A package from its entry in the list: a version, or a table."""
         if isinstance(entry, str):
             return cls(name, entry)
-        texts = {key: tuple(entry[key]) for key in ("modules", "select", "needs") if key in entry}
+        modules, select, needs = (tuple(entry.get(key, ())) for key in ("modules", "select", "needs"))
         others = {key: entry[key] for key in ("repository", "times", "unopened") if key in entry}
-        return cls(name, entry["version"], **texts, **others)
+        return cls(name, entry["version"], modules=modules, select=select, needs=needs, **others)
 
     @property
     def is_unopened(self) -> bool:
@@ -97,16 +97,16 @@ def prepare(package: Package, folder: Path, base: Path, log: IO[str]) -> Environ
     _do([str(base / "bin" / "python"), "-m", "venv", "--without-pip", str(own)], "no environment", log)
     [site] = (own / "lib").glob("python3.*/site-packages")
     [shared] = (base / "lib").glob("python3.*/site-packages")
-    pinned = () if package.repository else (f"{package.name}=={package.version}",)
+    pinned = f"{package.name}=={package.version}"
     pip = [str(base / "bin" / "python"), "-m", "pip", "--python", str(own / "bin" / "python"), "install", "-q"]
-    if wanted := (*pinned, *package.needs):
+    if wanted := [*([] if package.repository else [pinned]), *package.needs]:
         _do([*pip, "--prefer-binary", *wanted], "cannot be installed", log)
     (site / "zz_helpers.pth").write_text(f"{shared}\n")
     if package.repository:
         root = _checked_out(package, folder / "source", folder.parent / "sources")
         return Environment(own / "bin" / "python", package.modules, root, package.select)
     modules = package.modules or installed_modules(site, package.name)
-    root = _unpacked(*pinned, package.name, folder / "source", base, log)
+    root = _unpacked(pinned, package.name, folder / "source", base, log)
     select = package.select or find_tests(root, site, modules)
     for module in modules:
         for path in (root / module / "__init__.py", root / f"{module}.py"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from .domain.syntax import Function, parsed_function
@@ -42,7 +42,7 @@ class InputUses:
         self._counts: dict[str, dict[str, float]] = {}
         self._parameters: tuple[str, ...] = ()
         self._rest: frozenset[str] = frozenset()
-        if self._function is not None:
+        if isinstance(self._function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self._read_parameters(self._function)
             for statement in self._function.body:
                 self._visit(statement, self._function, _Place())
@@ -102,7 +102,7 @@ class InputUses:
             self._count_use(name, node, parent, place)
         self._visit_all(ast.iter_child_nodes(node), node, place)
 
-    def _visit_all(self, nodes: Iterator[ast.AST] | list[ast.AST], parent: ast.AST, place: _Place) -> None:
+    def _visit_all(self, nodes: Iterable[ast.AST], parent: ast.AST, place: _Place) -> None:
         for node in nodes:
             self._visit(node, parent, place)
 
@@ -140,8 +140,7 @@ class InputUses:
         self._count(name, "in_branches", place.branches > 0)
         if isinstance(parent, ast.Call) and node is not parent.func:
             called = _path(parent.func) or ""
-            use = _PASSED.get(called) or ("passed_to_builtins" if called in _BUILTINS else "passed_to_others")
-            self._count(name, use)
+            self._count(name, _PASSED.get(called, "passed_to_builtins" if called in _BUILTINS else "passed_to_others"))
             if place.loops and called not in _PASSED:
                 self._count(name, "passed_in_loops")
             if self._function is not None and called.rpartition(".")[2] == getattr(self._function, "name", None):

@@ -60,8 +60,8 @@ class CostCurve:
     """A curve through ``points``, in the order of their sizes.
 
     ``size`` is the name of the size, ``spread`` the standard deviation of the points from the curve in decades. The
-    logarithm of the cost is that of ``coefficient * size ** power`` and that of ``fixed + rate * size``, the second with
-    the weight ``share``.
+    logarithm of the cost is that of ``coefficient * size ** power`` and that of ``fixed + rate * size``, the second
+    with the weight ``share``.
     """
 
     metric: Metric

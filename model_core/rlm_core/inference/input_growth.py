@@ -213,11 +213,11 @@ def estimate_of(code: CodeText, metric: str, inputs: Sequence[str], table: npt.N
         if sure:
             return _stated(code, metric, [inputs[place] for place in sure], step, float(table[sure, step].min()))
     constant = float(table[:, STEPS.index("constant")].prod())
-    place, step = np.unravel_index(int(table[:, linear:].argmax()), table[:, linear:].shape)
+    place, step = divmod(int(table[:, linear:].argmax()), len(STEPS) - linear)
     grown = float(table[place, linear + step])
     if constant > grown:
         return _hardly_growing(code, metric, inputs, table, constant)
-    return _stated(code, metric, [inputs[place]], int(linear + step), grown)
+    return _stated(code, metric, [inputs[place]], linear + step, grown)
 
 
 def _hardly_growing(

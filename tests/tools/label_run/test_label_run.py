@@ -10,12 +10,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from rlm_core.errors import DataError
 from rlm_core.measurement.functions import run as suite
 from rlm_core.measurement.functions.recordings import read_recordings
 
 from tools.label_run import __main__ as label_run
-from tools.label_run import measuring
-from tools.label_run.environment import Environment, Package, PackageError, find_tests, installed_modules
+from tools.label_run import collect, measuring
+from tools.label_run.environment import Environment, Package, PackageError, find_tests, installed_modules, prepare
 from tools.label_run.measuring import FORMAT
 from tools.label_run.split import is_unopened
 
@@ -28,12 +29,20 @@ TESTS = "from shapes import total\n\n\ndef test_total():\n    assert total(list(
 def test_the_list_names_other_packages_than_the_labels_and_its_split_is_fixed() -> None:
     packages = tomllib.loads(label_run.LIST.read_text(encoding="utf-8"))
     assert all(Package.read(name, entry).version for name, entry in packages.items())
+    labels = ("scaled.jsonl.gz", "scaled_test.jsonl.gz")
     known: set[str] = set()
     for path in Path("model_core/labels").glob("*.jsonl.gz"):
+        if path.name in labels:
+            continue
         with gzip.open(path, "rt", encoding="utf-8") as file:
             known |= {json.loads(line)["package"].lower() for line in file}
     assert not known & set(packages)
-    unopened = [name for name in packages if is_unopened(name)]
+    read = [Package.read(name, entry) for name, entry in packages.items()]
+    unopened = [package for package in read if package.is_unopened]
+    for name, expected in zip(labels, (False, True), strict=True):
+        with gzip.open(Path("model_core/labels") / name, "rt", encoding="utf-8") as file:
+            measured = {json.loads(line)["package"] for line in file}
+        assert measured <= {package.name for package in read if package.is_unopened is expected}
     assert 0.15 < len(unopened) / len(packages) < 0.25
     assert is_unopened("Ruamel.YAML") == is_unopened("ruamel-yaml")
 
@@ -56,7 +65,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setattr(measuring, "_PYTEST", ("-q", "-p", "no:cacheprovider"))
     monkeypatch.setattr(label_run, "make_base", lambda work, python: work)
-    (tmp_path / "list.toml").write_text('good = "1"\nbad = { version = "2" }\n')
+    (tmp_path / "list.toml").write_text(
+        'good = { version = "1", unopened = false }\nbad = { version = "2", unopened = true }\n'
+    )
     return tmp_path
 
 
@@ -83,7 +94,6 @@ def test_a_package_has_one_result_and_is_not_measured_again(
         return prepared(folder)
 
     monkeypatch.setattr(measuring, "prepare", prepare)
-    monkeypatch.setattr(label_run, "is_unopened", lambda name: name == "bad")
     start(work, monkeypatch)
     head, *functions = rows_of(work / "results" / "good.jsonl.gz")
     assert (head["format"], head["package"], head["version"], head["passed"]) == (FORMAT, "good", "1", 1)
@@ -152,6 +162,50 @@ def test_no_test_begins_after_the_limit_of_the_suite(tmp_path: Path, work: Path)
         suite.run(plan, place, lambda note: None, output)
     begun = [test for one in read_recordings(place) for test in one.tests]
     assert 1 <= len(begun) <= 3
+
+
+def test_a_repository_is_checked_out_at_its_commit_and_nothing_of_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = tmp_path / "work" / "sources" / "me+shapes" / "repo"
+    made = prepared(tmp_path / "package").folder
+    (made / "picture.png").write_bytes(b"\x89PNG")
+    name = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", "one"]):
+        subprocess.run(["git", *arguments], cwd=made, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=made, check=True, capture_output=True, text=True).stdout
+    origin.parent.mkdir(parents=True)
+    (made / ".git").rename(origin)
+    base = tmp_path / "base"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(base)], check=True)
+    entry = {"version": commit.strip(), "repository": "me/shapes", "modules": ["shapes"], "select": ["tests"]}
+    with (tmp_path / "log").open("w") as log:
+        found = prepare(Package.read("shapes", entry), tmp_path / "work" / "shapes", base, log)
+    assert (found.modules, found.select) == (("shapes",), ("tests",))
+    assert (found.folder / "shapes.py").read_text() == CODE
+    assert not (found.folder / "picture.png").exists()
+    with pytest.raises(DataError, match="not a full commit"), (tmp_path / "log").open("w") as log:
+        prepare(Package.read("other", entry | {"version": "main"}), tmp_path / "work" / "other", base, log)
+
+
+def test_labels_are_the_functions_with_points_in_the_order_of_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("b", "a"):
+        rows = [
+            {"package": name, "version": "1", "processor": "P"},
+            {"qualname": "f", "points": [{"factor": 1}], "why": "", "recursive": False},
+            {"qualname": "g", "points": [], "why": "is a generator"},
+        ]
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    monkeypatch.setattr(sys, "argv", ["collect", str(tmp_path), "--out", str(tmp_path / "labels.gz")])
+    collect.main()
+    assert "2 functions of 2 packages" in capsys.readouterr().out
+    assert rows_of(tmp_path / "labels.gz") == [
+        {"package": name, "version": "1", "qualname": "f", "points": [{"factor": 1}], "device": "P"}
+        for name in ("a", "b")
+    ]
 
 
 def test_the_tool_explains_itself() -> None:

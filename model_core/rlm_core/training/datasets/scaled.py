@@ -26,7 +26,8 @@ from rlm_core.folders import ScratchFolder
 
 from .cache import find_archive, open_wheel
 from .functions import PackageBuilder, PackageRows, UnpackedPackage, WheelSources
-from .schema import open_parquet, split_of, write_facts
+from .schema import open_parquet, write_facts
+from .splits import split_of
 
 FORMAT = "rlm-scaled-1"
 _SLOPES = pa.map_(pa.string(), pa.float64())

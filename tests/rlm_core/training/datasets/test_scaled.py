@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.training.datasets.scaled import ScaledBuilder, slopes_by_input
 
-TEXT = "def total(items, scale):\n    result = 0\n    for item in items:\n        result += item * scale\n    return result\n"
+TEXT = "def total(items, scale):\n    t = 0\n    for item in items:\n        t += item * scale\n    return t\n"
 FACTORS = (1, 3, 10, 30, 100)
 Cost = Callable[[float, float], float]
 
@@ -70,7 +70,7 @@ def test_rows_have_the_text_of_the_wheel_and_facts(tmp_path: Path) -> None:
     (tmp_path / "wheels").mkdir()
     with zipfile.ZipFile(tmp_path / "wheels" / "shapes-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("shapes.py", TEXT)
-    label = {
+    label: dict[str, Any] = {
         "package": "shapes", "version": "1.0", "module": "shapes", "qualname": "total", "file": "shapes.py",
         "firstlineno": 1, "source_sha1": hashlib.sha1(TEXT.encode()).hexdigest(),
         "points": points(lambda a, b: 1e-6 * a, names=("a",)),
