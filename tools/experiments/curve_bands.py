@@ -1,4 +1,4 @@
-"""How far measured costs are from curves through smaller sizes, and how many lie inside the band of the curve.
+"""How far measured costs are from curves through smaller sizes, and how many are inside the band of the curve.
 
     python -m tools.experiments.curve_bands LABELS...
 

@@ -5,8 +5,8 @@
 In: labels of `python -m tools.label_run.collect`. Of functions with a loop over an input that grew, ``--count`` are
 drawn; each is predicted at the recorded sizes of its inputs at 1, 10 and 100 times those of the tests, as `rlm-lsp
 predict` does without measurements. Out: JSON with how many are answered by a number, and how many of these numbers have
-the measured time inside their band and within a factor of 10. `small inputs` and lower bounds are no answers; bounds
-are counted, and whether they hold.
+the measured time inside their band and within a factor of 10. `small inputs` and lower bounds do not count as answers;
+of bounds it is counted how many hold.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from .domain.syntax import Function, parsed_function
+from .domain.syntax import Function, parse_whole, parsed_function
 from .input_names import InputNames, input_names
 
 USES = (
@@ -21,11 +21,20 @@ USES = (
     "attributes", "items_taken", "slices", "compared", "searched", "lengths", "type_tests", "truth_tests",
     "returned", "stored", "added_to", "formatted", "in_branches", "in_loops", "all",
 )  # fmt: skip
-OF_INPUT = ("is_parameter", "is_rest", "attributes_deep")
+OF_INPUT = (
+    "is_parameter", "is_rest", "attributes_deep", "default_is_number", "default_is_none", "hint_is_number",
+    "hint_is_text", "hint_is_container",
+)  # fmt: skip
 _BUILTINS = frozenset(dir(builtins))
 _MOST_INPUTS = 12
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_NUMBERS, _TEXTS = frozenset({"int", "float", "complex", "Decimal"}), frozenset({"str", "bytes", "bytearray"})
+_CONTAINERS = frozenset({
+    "list", "dict", "set", "frozenset", "tuple", "deque", "List", "Dict", "Set", "FrozenSet", "Tuple", "Sequence",
+    "Iterable", "Iterator", "Collection", "Mapping", "MutableMapping", "MutableSequence", "AbstractSet", "ndarray",
+    "DataFrame", "Series",
+})  # fmt: skip
 _EXITS = (ast.Break, ast.Return, ast.Raise)
 _OWN = ("self", "cls")
 _OF_CONTAINERS = (
@@ -41,6 +50,8 @@ class InputUses:
         self._names: InputNames = input_names(text, is_function=True)
         self._counts: dict[str, dict[str, float]] = {}
         self._parameters: tuple[str, ...] = ()
+        self._defaults: dict[str, ast.expr] = {}
+        self._hints: dict[str, str] = {}
         self._rest: frozenset[str] = frozenset()
         if isinstance(self._function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self._read_parameters(self._function)
@@ -57,15 +68,30 @@ class InputUses:
     def features(self, name: str) -> list[float]:
         """The counts of :data:`USES` of an input, then what :data:`OF_INPUT` names."""
         counts = self._counts.get(name, {})
-        of_input = (name in self._parameters, name in self._rest, name.count("."))
+        default, hint = self._defaults.get(name), self._hints.get(name, "")
+        of_input = (
+            name in self._parameters,
+            name in self._rest,
+            name.count("."),
+            isinstance(default, ast.Constant) and type(default.value) in (int, float),
+            isinstance(default, ast.Constant) and default.value is None,
+            hint in _NUMBERS,
+            hint in _TEXTS,
+            hint in _CONTAINERS,
+        )
         return [*(counts.get(use, 0.0) for use in USES), *map(float, of_input)]
 
     def _read_parameters(self, function: Function) -> None:
         arguments = function.args
         rest = [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
-        named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        positional = [*arguments.posonlyargs, *arguments.args]
+        named = (*positional, *arguments.kwonlyargs)
         self._parameters = (*(one.arg for one in named), *rest)
         self._rest = frozenset(rest)
+        defaults = positional[len(positional) - len(arguments.defaults) :]
+        self._defaults = {one.arg: value for one, value in zip(defaults, arguments.defaults, strict=True)}
+        self._defaults |= {one.arg: v for one, v in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if v}
+        self._hints = {one.arg: _outermost(one.annotation) for one in named if one.annotation is not None}
 
     def _input(self, node: ast.AST) -> str | None:
         """The input that an expression is, or that a local name was bound to."""
@@ -182,6 +208,24 @@ _USE_BELOW: Mapping[type[ast.AST], str] = {
     ast.If: "truth_tests",
     ast.IfExp: "truth_tests",
 }
+
+
+def _outermost(hint: ast.expr) -> str:
+    """The name of a type hint without what it holds, modules, and None as another choice."""
+    match hint:
+        case ast.Constant(value=str(text)):
+            parsed = parse_whole(text, mode="eval")
+            return _outermost(parsed.body) if isinstance(parsed, ast.Expression) else ""
+        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=held):
+            return _outermost(held)
+        case ast.BinOp(left=left, right=ast.Constant(value=None)):
+            return _outermost(left)
+        case ast.Subscript(value=value):
+            return _outermost(value)
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
 
 
 def _is_container(counts: Mapping[str, float]) -> bool:

@@ -1,7 +1,7 @@
-"""The growth head: how time and memory of a unit grow with its inputs, as class and calibrated probability.
+"""The growth head of programs: how time and memory grow with the input, as class and calibrated probability.
 
 A linear model reads hashed words and signs of structure; a small network reads its scores, the dense features, work
-facts, the language and the basis. For functions, complete facts take precedence.
+facts, the language and the basis. Functions have another one, see :mod:`.input_growth`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from cachetools import LRUCache
 from rlm_core.errors import ModelError
 from rlm_core.source import languages
 from rlm_core.source.canonical import CanonicalForm, canonical
-from rlm_core.source.units import has_no_parameters
 from rlm_core.types import GROWTH_CLASSES, CodeText, GrowthEstimate, Prediction
 
-from .growth_facts import FACT_FEATURES, fact_estimate, fact_features, input_growth, size_names
+from .growth_facts import FACT_FEATURES, fact_features, input_growth, size_names
 from .growth_features import BITS, FEATURES, GrowthFeatures, growth_features, unit_weights
 from .trees import fingerprint
 
@@ -111,7 +110,7 @@ def read_text(text: str, language: str, basis: str) -> str:
 class GrowthHead:
     """Estimates growth; loads the weights at ``path`` on first use. Safe to use from several threads.
 
-    Without weights (None: models from before the head), only facts that are complete give an estimate.
+    Without weights (None: models from before the head) there is no estimate.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -142,29 +141,19 @@ class GrowthHead:
         return self.weights.probabilities(features, facts, code.language, code.basis)
 
     def estimates(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
-        """The growth of latency and memory; empty for other bases and for texts without a grammar.
-
-        A function without parameters has none, unless the facts name what it grows with.
-        """
+        """The growth of latency and memory; empty for texts without a grammar."""
         entry = languages.LANGUAGES.get(code.language)
-        if code.basis not in BASES or entry is None or entry.grammar is None or not code.text.strip():
+        if code.basis != "program" or entry is None or entry.grammar is None or not code.text.strip():
             return {}
-        table = None
-        has_inputs = code.basis != "call" or not has_no_parameters(code.text)
+        if self._path is None:
+            return {}
+        table = self.probabilities(code)
         result: dict[str, GrowthEstimate] = {}
         for index, metric in enumerate(METRICS):
-            estimate = fact_estimate(code, metric)
-            if estimate is None and self._path is not None:
-                table = self.probabilities(code) if table is None else table
-                best = int(table[index].argmax())
-                growth_class = GROWTH_CLASSES[best]
-                if growth_class == "2^n" and (code.language, code.basis) == ("python", "call"):
-                    # Only the facts show exponential growth; the head goes by what a text looks like.
-                    growth_class = "other"
-                sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
-                estimate = GrowthEstimate(growth_class, float(table[index, best]), sizes)
-            if estimate is not None and (has_inputs or estimate.named_sizes):
-                result[metric] = estimate
+            best = int(table[index].argmax())
+            growth_class = GROWTH_CLASSES[best]
+            sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
+            result[metric] = GrowthEstimate(growth_class, float(table[index, best]), sizes)
         return result
 
 

@@ -49,7 +49,7 @@ _SIZES = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
 _TYPICAL = 10.0
 _OF_TERMS = (
     "known", "items_known", "slope_1", "slope_10", "slope_100", "slope_1000", "least", "most", "degree", "logs",
-    "has_items", "slope_of_items", "repeats_unknown", "slope_of_unknown",
+    "has_items", "slope_of_items", "repeats_unknown", "slope_of_unknown", "cost",
 )  # fmt: skip
 FEATURES = (
     *(f"{metric}_{name}" for metric in METRICS for name in _OF_TERMS),
@@ -71,7 +71,7 @@ def step_of(slope: float) -> int:
 
 
 def inputs_of(code: CodeText) -> tuple[str, ...]:
-    """The inputs of a function whose growth can be told: those of its facts, then those that its text uses most."""
+    """The inputs of a function whose growth can be stated: those of its facts, then those that its text uses most."""
     names = input_names(code.text, is_function=True)
     found: dict[str, None] = {}
     for metric in METRICS if code.work is not None else ():
@@ -121,6 +121,7 @@ def _term_features(code: CodeText, work: WorkFacts, names: InputNames, name: str
         of_items,
         float(len(repeated)),
         _decades(1 + _times(repeated, names, name, 10.0), 1 + _times(repeated, names, name, 1_000.0)),
+        _decades(_LEAST_COST[metric], over[1]),
     ]
 
 
@@ -182,13 +183,13 @@ class InputGrowthHead:
         return {metric: step_probabilities(forests, features) for metric, forests in self.forests.items()}
 
     def estimates(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
-        """The growth of latency and memory of a function."""
+        """The growth of latency and memory of a function; empty for one without inputs."""
+        inputs = inputs_of(code)
+        if not inputs:
+            return {}
         found = {metric: fact for metric in METRICS if (fact := fact_estimate(code, metric)) is not None}
         if self._path is None or all(_is_decided(found.get(metric)) for metric in METRICS):
             return found
-        inputs = inputs_of(code)
-        if not inputs:
-            return {metric: fact for metric, fact in found.items() if _is_decided(fact)}
         table = self.probabilities(code, inputs)
         return {
             metric: found[metric] if _is_decided(found.get(metric)) else estimate_of(code, metric, inputs, steps)

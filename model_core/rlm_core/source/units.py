@@ -49,10 +49,6 @@ _STUB = re.compile(
 _STUB_ENDS = ("...", '"', "'", ")", "NotImplementedError")
 _TEXT = re.compile(rb"[^\r\n]")
 _SIGNATURE = re.compile(r"^[ \t]*(?:async[ \t]+)?def\b", re.MULTILINE)
-# Possessive: a long run of blanks is not tried in parts.
-_PARAMETERS = re.compile(
-    r"^[ \t]*+(?:async[ \t]++)?def\s++\w++\s*+(?P<none>\(\s*+(?:(?:self|cls)\s*+)?\))?", re.MULTILINE
-)
 _DECORATOR = re.compile(r"^[ \t]*@[ \t]*([\w.]+)", re.MULTILINE)
 # Normalised names of character sets. Python's other codecs escape or transform text (some in quadratic time, some into
 # lone surrogates), and packages may register codecs that run code.
@@ -116,12 +112,6 @@ def accessor_of(qualname: str, text: str) -> str:
         if name in parts[:-1]:
             return str(parts[parts.index(name) + 1])
     return ""
-
-
-def has_no_parameters(text: str) -> bool:
-    """Return whether a function has only ``self`` or ``cls``, or no parameter; ``text`` may start with decorators."""
-    signature = _PARAMETERS.search(text)
-    return signature is not None and signature["none"] is not None
 
 
 def _in_order(units: list[Unit]) -> list[Unit]:

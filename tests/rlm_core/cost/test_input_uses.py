@@ -50,9 +50,28 @@ def test_a_local_name_counts_as_the_input_that_it_is() -> None:
     }  # fmt: skip
 
 
-def test_parameters_that_take_the_rest_are_told_apart() -> None:
+def test_parameters_that_take_the_rest_are_marked() -> None:
     text = "def f(*args, **options):\n    return g(args, options)\n"
     assert uses(text, "args")["is_rest"] == uses(text, "options")["is_rest"] == 1
+
+
+@pytest.mark.parametrize(
+    ("parameter", "expected"),
+    [
+        ("n=3", {"default_is_number": 1}),
+        ("*, n=2.5", {"default_is_number": 1}),
+        ("n=None", {"default_is_none": 1}),
+        ("n=True", {}),
+        ("n: int", {"hint_is_number": 1}),
+        ("n: str | None = None", {"hint_is_text": 1, "default_is_none": 1}),
+        ("n: list[int]", {"hint_is_container": 1}),
+        ("n: 't.Optional[collections.abc.Sequence[str]]'", {"hint_is_container": 1}),
+        ("n: Order", {}),
+    ],
+)
+def test_defaults_and_type_hints_of_parameters_are_features(parameter: str, expected: dict[str, float]) -> None:
+    found = uses(f"def f(m, {parameter}):\n    return g(n)\n", "n")
+    assert {name: value for name, value in found.items() if name.startswith(("default", "hint"))} == expected
 
 
 def test_an_object_is_an_input_itself_only_if_it_is_used_as_a_container() -> None:

@@ -54,49 +54,14 @@ def test_probabilities_sum_to_one(head: growth.GrowthHead) -> None:
     assert table.sum(axis=1) == pytest.approx(1)
 
 
-def test_only_the_facts_state_exponential_growth_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    head = growth.GrowthHead(builtin() / growth.GROWTH)
-    table = np.full((len(growth.METRICS), len(GROWTH_CLASSES)), 0.01, np.float32)
-    table[:, GROWTH_CLASSES.index("2^n")] = 1
-    monkeypatch.setattr(head, "probabilities", lambda code: table)
-    assert head.estimates(CodeText(SUM, "python", "call"))["latency"].growth_class == "other"
-    assert head.estimates(CodeText(PROGRAMS["n"], "cpp", "program"))["latency"].growth_class == "2^n"
-
-
-def test_only_functions_and_programs_with_a_grammar_have_growth(head: growth.GrowthHead) -> None:
+def test_only_programs_with_a_grammar_have_growth(head: growth.GrowthHead) -> None:
     for code in (
         CodeText("def kernel(): pass", "triton", "kernel"),
         CodeText("%0 = tt.load", "ttir", "kernel"),
-        CodeText(" \n", "python", "call"),
+        CodeText(" \n", "python", "program"),
+        CodeText(SUM, "python", "call"),
     ):
         assert head.estimates(code) == {}
-
-
-def test_without_weights_complete_facts_alone_give_growth() -> None:
-    unknown, known = (
-        Analyser().analyse(ParsedSource(text.encode(), "python"))[0].code
-        for text in (SUM, "def f(xs):\n    t = 0\n    for x in xs:\n        t += 1\n    return t\n")
-    )
-    assert growth.GrowthHead(None).estimates(unknown) == {}
-    assert growth.GrowthHead(None).estimates(known)["latency"].growth_class == "n"
-
-
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("def f():\n    t = 0\n    for i in range(100_000):\n        t += i\n    return t\n", None),
-        ("def f():\n    while unknown():\n        other()\n", None),
-        ("class A:\n    def f(self):\n        return unknown()\n", None),
-        ("def f():\n    for name in NAMES:\n        print(name)\n", ("NAMES",)),
-        ("class A:\n    def f(self):\n        return [x for x in self.items]\n", ("self.items",)),
-    ],
-)
-def test_a_function_without_inputs_grows_only_with_what_the_text_names(
-    head: growth.GrowthHead, text: str, sizes: tuple[str, ...] | None
-) -> None:
-    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
-    estimate = head.estimates(unit.code).get("latency")
-    assert (estimate.named_sizes if estimate is not None else None) == sizes
 
 
 def test_predictions_of_functions_and_programs_have_growth(predictor: OnnxPredictor) -> None:

@@ -127,3 +127,20 @@ def test_without_weights_complete_facts_alone_give_growth() -> None:
     known = code_of("def f(xs):\n    t = 0\n    for x in xs:\n        t += 1\n    return t\n")
     assert InputGrowthHead(None).estimates(known)["latency"].growth_class == "n"
     assert InputGrowthHead(None).estimates(code_of(TOTAL.replace("order.price", "g(order)"))) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("def f():\n    t = 0\n    for i in range(100_000):\n        t += i\n    return t\n", None),
+        ("def f():\n    while unknown():\n        other()\n", None),
+        ("class A:\n    def f(self):\n        return unknown()\n", None),
+        ("def f():\n    for name in NAMES:\n        print(name)\n", ("NAMES",)),
+        ("class A:\n    def f(self):\n        return [x for x in self.items]\n", ("self.items",)),
+    ],
+)
+def test_a_function_without_inputs_grows_only_with_what_the_text_names(
+    head: InputGrowthHead, text: str, sizes: tuple[str, ...] | None
+) -> None:
+    estimate = head.estimates(code_of(text)).get("latency")
+    assert (estimate.named_sizes if estimate is not None else None) == sizes

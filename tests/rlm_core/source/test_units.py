@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from rlm_core.source.units import (
     cell_source,
     decode,
     find_units,
-    has_no_parameters,
     is_stub,
     read_source,
 )
@@ -331,30 +329,3 @@ def test_every_offset_and_every_line_stays(cell: bytes, before: bytes) -> None:
     assert [i for i, byte in enumerate(read) if byte in b"\r\n"] == [
         i for i, byte in enumerate(cell) if byte in b"\r\n"
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("def f():\n    return 1\n", True),
-        ("@cache\n@g(\n    1\n)\nasync def f ( self ):\n    return 1\n", True),
-        ("    def f(\n        cls\n    ):\n        return 1\n", True),
-        ("def f(n):\n    def g():\n        return n\n    return g\n", False),
-        ("def f(selfish):\n    return 1\n", False),
-        ("def f(self, n):\n    return n\n", False),
-        ("x = 1\n", False),
-    ],
-)
-def test_a_function_without_parameters_is_known_by_its_signature(text: str, expected: bool) -> None:
-    assert has_no_parameters(text) is expected
-
-
-@pytest.mark.parametrize(
-    "text", ["def f({}a=1):\n    return 1\n", "def {}", "async {}def", "{}def f(", "def f{}", "def f(self{}x"]
-)
-def test_a_signature_with_many_blanks_is_read_in_linear_time(text: str) -> None:
-    began = time.process_time()
-    assert not has_no_parameters(text.format(" " * 200_000))
-    assert not has_no_parameters(text.format("\n" * 200_000))
-    # Trying each part of the blanks would take minutes.
-    assert time.process_time() - began < 2

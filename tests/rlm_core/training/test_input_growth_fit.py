@@ -58,7 +58,7 @@ def test_a_pair_of_function_and_input_is_a_row(rows: SlopeRows) -> None:
     assert len(set(rows.family.tolist())) == 12
 
 
-def test_forests_that_have_not_seen_a_package_tell_loops_from_items(rows: SlopeRows) -> None:
+def test_forests_that_have_not_seen_a_package_distinguish_loops_and_items(rows: SlopeRows) -> None:
     table = softmax(out_of_fold(rows, "latency", folds=3))
     found = figures(rows.slopes["latency"], table)
     assert (found["pairs"], found["said"], found["right where said"]) == (240, 1.0, 1.0)

@@ -41,7 +41,14 @@ from .run import MOST_ROWS, examine
 PAGES = Path("docs") / "model-card"
 # Pages on other data: those that growth_report and cost_ablation of tools/experiments and tests/bench/common_sense
 # write, and two written by hand from figures of tools/experiments.
-KEPT_PAGES = ("growth.md", "cost-analysis.md", "common-sense.md", "measured-functions.md", "judges.md")
+KEPT_PAGES = (
+    "growth.md",
+    "function-growth.md",
+    "cost-analysis.md",
+    "common-sense.md",
+    "measured-functions.md",
+    "judges.md",
+)
 _GOAL = ("task", "which", "measured", "interval", "baseline", "goal", "met", "note")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import io
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -80,6 +81,14 @@ def test_sorted_numbers_stay_sorted_and_distinct(values: list[Any], factor: int)
     assert grown[: len(values)] == sorted(values)
     falling = extended(sorted(values, reverse=True), len(values) * factor)
     assert falling == sorted(falling, reverse=True)
+
+
+def test_numbers_that_are_not_sorted_are_far_from_sorted_when_there_are_more() -> None:
+    grown = next(ways_to_grow([3, 1, 2]))(1000)
+    rising = sum(a < b for a, b in pairwise(grown))
+    assert grown[:3] == [3, 1, 2]
+    assert grown == next(ways_to_grow([3, 1, 2]))(1000)
+    assert 0.45 < rising / len(grown) < 0.55
 
 
 @given(st.lists(st.integers() | st.text(min_size=1, max_size=6), min_size=1, max_size=9, unique=True), FACTORS)
