@@ -40,7 +40,7 @@ from .run import MOST_ROWS, examine
 
 PAGES = Path("docs") / "model-card"
 # Pages on other data: those that growth_report and cost_ablation of tools/experiments and tests/bench/common_sense
-# write, and two written by hand from figures of tools/experiments.
+# write, and three written by hand from figures of tools/experiments.
 KEPT_PAGES = (
     "growth.md",
     "function-growth.md",
