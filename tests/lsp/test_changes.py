@@ -61,7 +61,10 @@ async def test_each_editor_is_notified_of_cost_increases_and_decreases(
 
 async def test_a_cost_that_grows_faster_is_marked_and_named(start: Start, tmp_path: Path) -> None:
     loop = "def total(values):\n    result = 0\n    for a in values:\n        result += a\n    return result\n"
-    nested = loop.replace("        result += a", "        for b in values:\n            result += a * b")
+    nested = loop.replace(
+        "a in values:\n        result += a",
+        "i in range(len(values)):\n        for j in range(i):\n            result += values[j]",
+    )
     commit(tmp_path, {"a.py": loop})
     session = await start()
     uri = session.open(tmp_path / "a.py", nested)

@@ -32,7 +32,9 @@ def command() -> tuple[str, ...]:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folders of a user who is a person and has seen the first notice."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent / "idle"), os.environ["PYTHONPATH"]]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parent / "idle"), os.environ.get("PYTHONPATH", "")])
+    )
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CI")

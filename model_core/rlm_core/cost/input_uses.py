@@ -27,6 +27,7 @@ OF_INPUT = (
 )  # fmt: skip
 _BUILTINS = frozenset(dir(builtins))
 _MOST_INPUTS = 12
+_MOST_ATTRIBUTES = 8
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _NUMBERS, _TEXTS = frozenset({"int", "float", "complex", "Decimal"}), frozenset({"str", "bytes", "bytearray"})
@@ -49,14 +50,17 @@ class InputUses:
         self._function = parsed_function(text)
         self._names: InputNames = input_names(text, is_function=True)
         self._counts: dict[str, dict[str, float]] = {}
+        self._waiting: list[tuple[ast.AST, ast.AST, _Place]] = []
         self._parameters: tuple[str, ...] = ()
         self._defaults: dict[str, ast.expr] = {}
         self._hints: dict[str, str] = {}
         self._rest: frozenset[str] = frozenset()
         if isinstance(self._function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self._read_parameters(self._function)
-            for statement in self._function.body:
-                self._visit(statement, self._function, _Place())
+            self._visit_all(self._function.body, self._function, _Place())
+        # Not by recursion: a text may be nested deeper than Python's own limit.
+        while self._waiting:
+            self._visit(*self._waiting.pop())
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -116,7 +120,7 @@ class InputUses:
             self._visit_comprehension(node, place)
             return
         if isinstance(node, ast.If):
-            self._visit(node.test, node, place)
+            self._visit_all([node.test], node, place)
             self._visit_all([*node.body, *node.orelse], node, place.in_branch())
             return
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -129,8 +133,8 @@ class InputUses:
         self._visit_all(ast.iter_child_nodes(node), node, place)
 
     def _visit_all(self, nodes: Iterable[ast.AST], parent: ast.AST, place: _Place) -> None:
-        for node in nodes:
-            self._visit(node, parent, place)
+        """Visit nodes later, with the node above them and where they are."""
+        self._waiting.extend((node, parent, place) for node in nodes)
 
     def _visit_loop(self, node: ast.For | ast.AsyncFor | ast.While, place: _Place) -> None:
         may_end = any(isinstance(one, _EXITS) for statement in node.body for one in ast.walk(statement))
@@ -139,7 +143,7 @@ class InputUses:
             self._count(name, "while_tests" if isinstance(node, ast.While) else "loops")
             self._count(name, "loops_that_may_end_early", may_end)
             self._reach(name, place.loops)
-        self._visit(head, node, place.in_loop() if isinstance(node, ast.While) else place)
+        self._visit_all([head], node, place.in_loop() if isinstance(node, ast.While) else place)
         self._visit_all([*node.body, *node.orelse], node, place.in_loop())
 
     def _visit_comprehension(
@@ -151,7 +155,7 @@ class InputUses:
                 self._count(name, "comprehensions")
                 self._reach(name, place.loops + depth)
             # Only the first iterable is evaluated once.
-            self._visit(generator.iter, generator, inside if depth else place)
+            self._visit_all([generator.iter], generator, inside if depth else place)
             self._visit_all(generator.ifs, generator, inside)
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self._visit_all(results, node, inside)
@@ -234,8 +238,9 @@ def _is_container(counts: Mapping[str, float]) -> bool:
 
 
 def _path(node: ast.AST) -> str | None:
+    """A name with attributes as a text; None for another expression, and for more attributes than inputs have."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, ast.Attribute) and len(parts) < _MOST_ATTRIBUTES:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None

@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 from .call_graph import MAX_CANDIDATES
 
 _DEFINITION = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+([^\W\d]\w*)", re.MULTILINE)
-CALL = re.compile(rb"([^\W\d]\w*)\(")
+# From the beginning of a word, and possessive: a long word without a bracket is read once.
+CALL = re.compile(rb"\b([^\W\d]\w*+)\(")
 _File = TypeVar("_File", bound=Hashable)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from rlm_core.cost.input_uses import OF_INPUT, USES, input_uses
 
@@ -85,6 +87,15 @@ def test_the_inputs_that_are_used_most_come_first_and_there_are_at_most_twelve()
     found = input_uses(f"def f({', '.join(names)}):\n{body}    b(n7)\n").inputs
     assert found[0] == "n7"
     assert len(found) == 12
+
+
+@pytest.mark.parametrize(
+    "text", ["return a" + ".b" * 10_000, "return a" + "()" * 50, "\n    ".join(["a.b = a.c"] * 5_000)]
+)
+def test_deep_and_long_texts_are_read_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    assert len(input_uses(f"def f(a):\n    {text}\n").inputs) <= 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("text", ["", "x = 1\n", "def f(:\n", "class A:\n    pass\n"])

@@ -94,7 +94,7 @@ def test_the_sizes_of_a_row_are_those_of_its_answer(tmp_path: Path) -> None:
 
 def test_every_field_of_an_answer_has_a_column(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(
-        json.dumps({**ROWS[0], "text": "def f(n):\n    return sum(i for i in range(n))\n"})
+        json.dumps({**ROWS[0], "text": "def f(values):\n    return [value * 2 for value in values]\n"})
     )
     predict(tmp_path / "rows.jsonl", tmp_path / "answers.jsonl")
     [answer] = lines(tmp_path / "answers.jsonl")

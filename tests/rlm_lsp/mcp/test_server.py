@@ -309,7 +309,11 @@ async def test_code_outside_the_roots_does_not_reach_a_prediction(tmp_path: Path
 
 async def test_answers_are_at_the_sizes_of_a_comment(tmp_path: Path) -> None:
     loop = "def f(items: list[int]) -> int:\n    t = 0\n    for a in items:\n        t += a\n    return t\n"
-    pairs = loop.replace("        t += a\n", "        for b in items:\n            t += a * b\n")
+    pairs = loop.replace(
+        "    for a in items:\n        t += a\n",
+        "    for i in range(len(items)):\n        for j in range(i + 1, len(items)):\n"
+        "            t += items[i] * items[j]\n",
+    )
     sized = f"# rlm: sizes items=10k\n{pairs}"
     async with connected(tmp_path) as client:
         text, answer = await call(client, "predict", text=sized)
@@ -377,9 +381,10 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
         band = change.bands[0]
         shown = [row[name] for name in ("ratio", "low", "high", "coverage", "probability_higher")]
         assert shown == [change.ratio, band.low, band.high, band.coverage, change.above(1.0)]
-    assert answer["rows"][0]["growth_before"]["class"] == "n^2"
     assert answer["rows"][0]["growth_after"]["class"] == "n"
-    assert "f: latency grows as n in values instead of n^2; for small inputs about" in text
+    # How the first text grows is not certain enough to be said: what is sought is often found at the beginning.
+    assert answer["rows"][0]["growth_before"] is None
+    assert "f: latency for small inputs about" in text
     # One unit on each side: they are compared whatever their names are.
     assert [(row["qualname"], row["state"]) for row in renamed["rows"]] == [("other", "changed")] * 2
     assert [(row["state"], row["ratio"], row["probability_higher"]) for row in same["rows"]] == [("same", 1, 0)] * 2

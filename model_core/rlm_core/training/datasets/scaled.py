@@ -126,8 +126,19 @@ def slopes_by_input(points: Sequence[Point], metric: str) -> dict[str, float]:
     if is_settled and last < _FLAT:
         return dict.fromkeys(grown, max(last, 0.0))
     if len(grown) == 1:
-        return {grown[0]: slope} if is_settled else {}
-    return _attributed(points, dict(costs), key, floor, slope if is_settled else None)
+        slopes = {grown[0]: slope} if is_settled else {}
+    else:
+        slopes = _attributed(points, dict(costs), key, floor, slope if is_settled else None)
+    ends = [point for _, point in _rising(together)][-3:]
+    return {name: of_factor / _sizes_per_factor(name, ends[0], ends[-1]) for name, of_factor in slopes.items()}
+
+
+def _sizes_per_factor(name: str, first: Point, last: Point) -> float:
+    """The slope of a size over the factor: one half for a square matrix, of which the cells are so many times more."""
+    before, after = (point["sizes"].get(name, 0) for point in (first, last))
+    if not 0 < before < after:
+        return 1.0
+    return math.log(after / before) / math.log(last["factor"] / first["factor"])
 
 
 def _rising(points: Iterable[tuple[int, Point]]) -> list[tuple[int, Point]]:

@@ -53,6 +53,12 @@ def test_growth_belongs_to_the_inputs_that_explain_it(cost: Cost, expected: dict
     }
 
 
+def test_the_slope_is_over_the_size_and_not_over_the_factor() -> None:
+    rows = points(lambda a, b: 1e-6 * a, names=("a",))
+    squares = [{**point, "sizes": {"a": 10 * point["factor"] ** 0.5}} for point in rows]
+    assert slopes_by_input(squares, "latency") == {"a": pytest.approx(2.0)}
+
+
 def test_a_slope_that_still_changes_is_not_one() -> None:
     assert slopes_by_input(points(lambda a, b: 1e-4 + 1e-6 * a, names=("a",)), "latency") == {}
 
