@@ -26,6 +26,7 @@ from rlm_core.folders import ScratchFolder
 from rlm_core.inference.adaptation.predictor import with_corrections
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.sized_predictor import may_end_early
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.training.datasets.cache import find_archive, find_wheel, open_wheel
 from rlm_core.training.datasets.functions import UnpackedPackage, WheelSources
@@ -40,8 +41,10 @@ def loops_over(text: str, inputs: list[str]) -> bool:
     return any(input_uses(text).features(name)[place] for name in inputs for place in _LOOPS)
 
 
-def functions(labels: list[dict[str, Any]], cache: Path) -> Iterator[tuple[dict[str, Any], CodeText]]:
-    """The labelled functions with a loop over an input that grew, as `rlm-lsp predict` reads them."""
+def functions(
+    labels: list[dict[str, Any]], cache: Path, *, with_loop: bool = True
+) -> Iterator[tuple[dict[str, Any], CodeText]]:
+    """The labelled functions as `rlm-lsp predict` reads them; ``with_loop`` means one over an input that grew."""
     packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for label in labels:
         packages[label["package"], label["version"]].append(label)
@@ -58,7 +61,9 @@ def functions(labels: list[dict[str, Any]], cache: Path) -> Iterator[tuple[dict[
             unpacked = UnpackedPackage(sources, folder)
             for row in rows:
                 text, unit, _ = sources.function(row)
-                if text is not None and unit is not None and loops_over(text, row["points"][0]["grown"]):
+                if text is None or unit is None:
+                    continue
+                if not with_loop or loops_over(text, row["points"][0]["grown"]):
                     yield row, unpacked.code(row["file"], unit)
 
 
@@ -86,6 +91,10 @@ def judge(predictor: Predictor, label: dict[str, Any], code: CodeText, tally: Co
         tally["within 10x"] += median / 10 <= seconds <= median * 10
         tally["within 3x"] += median / 3 <= seconds <= median * 3
         tally["below the band"] += seconds < low
+        if may_end_early(code):
+            tally["with a loop that may end early"] += 1
+            tally["of these inside"] += low <= seconds <= high
+            tally["of these below"] += seconds < low
 
 
 def main() -> None:

@@ -91,6 +91,26 @@ def test_more_items_cost_more(predictor: Predictor) -> None:
     assert all(large > 5 * small for small, large in pairwise(medians))
 
 
+@pytest.mark.parametrize("value", [1_000.0, 100_000.0])
+def test_the_band_of_a_loop_that_may_end_early_reaches_further_down(predictor: Predictor, value: float) -> None:
+    found = (
+        "def f(items: list[int]) -> int:\n    for item in items:\n        if item < 0:\n            {}\n    return 1\n"
+    )
+    all_items, early = (
+        latency(predictor, code(found.format(body), replace(ITEMS, value=value))) for body in ("item = 0", "return 0")
+    )
+    assert isinstance(early, SizedPrediction)
+    assert early.at.kind == "arithmetic"
+    assert early.band is not None
+    assert all_items.band is not None
+    assert early.median is not None
+    assert early.quantiles == tuple(sorted(early.quantiles))
+    assert 0 < early.band.low < early.median
+    # The least is one iteration of about 0.1 µs: half of the way to it is a tenth or less.
+    assert early.band.low < all_items.band.low / 5
+    assert early.band.high > early.median
+
+
 def test_where_calls_stay_unknown_there_is_a_bound_that_names_them(predictor: Predictor) -> None:
     answer = latency(predictor, code(SEND, SizeValue("orders", 10_000.0, "settings")))
     assert isinstance(answer, SizedPrediction)
