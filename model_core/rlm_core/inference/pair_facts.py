@@ -26,6 +26,8 @@ _CLEAR = 2.0
 # pairs chose the number, so it is not confirmed on others.
 _FAR = math.log10(3.0)
 _UNNAMED = "?"
+# The latency below which 90 % of the functions of the labels are, in seconds.
+_LONG_CALL_SECONDS = 1.5e-4
 
 
 def with_pair_facts(before: CodeText, after: CodeText) -> tuple[CodeText, CodeText]:
@@ -56,10 +58,12 @@ def is_decided(before: CodeText, after: CodeText, metric: str) -> bool:
     """Return whether the facts of two texts say which costs more.
 
     Costs that depend on different inputs, or in another way on sizes that are those of no input, decide nothing, unless
-    one of the texts only adds to the other.
+    one of the texts only adds to the other. Nor do facts where one of the texts is too large to be read.
     """
     if before.work is None or after.work is None:
         return True
+    if bool(before.work.nodes) != bool(after.work.nodes):
+        return False
     sizes, others = _inputs(before, before.work, metric), _inputs(after, after.work, metric)
     if sizes != others:
         fewer, more = (before, after) if sizes < others else (after, before)
@@ -106,6 +110,23 @@ def _known_work(facts: WorkFacts, metric: str) -> float:
     """Seconds or bytes of a text at large sizes without its unknown calls."""
     guessed = facts.unknown_calls * TYPICAL_CALL_SECONDS if metric == "latency" else 0.0
     return facts.of(metric).large - guessed
+
+
+def outweighs_unknown(before: WorkFacts | None, after: WorkFacts | None, metric: str, ratio: float) -> bool:
+    """Return whether a cost may be said to be ``ratio`` times another, next to the unknown cost that both have.
+
+    Parts that both texts share cancel where the question is which one costs more, but not where it is how many times:
+    calls of unknown cost in the earlier text count as what 90 % of measured functions cost at most.
+    """
+    if before is None or after is None or not before.unknown_calls:
+        return True
+    if metric != "latency":
+        return False
+    shared = before.unknown_calls * _LONG_CALL_SECONDS
+    known, also_known = (
+        max(work.latency.typical - work.unknown_calls * TYPICAL_CALL_SECONDS, 0.0) for work in (before, after)
+    )
+    return also_known + shared >= ratio * (known + shared)
 
 
 def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:

@@ -167,7 +167,9 @@ def _unknown(
 def _summarise(checker: Checker, tally: _Tally, diff: str | None, *, with_findings: bool, seconds: float) -> None:
     parts = [f"{counted(checker.files, 'file')}, {counted(checker.with_budget, 'unit')} with a budget"]
     if diff is not None:
-        parts.append(f"{checker.compared:,} compared with {diff}")
+        rest = checker.compared - checker.slower - checker.faster
+        changes = f"{checker.slower:,} slower, {checker.faster:,} faster, {rest:,} unchanged or unknown"
+        parts.append(f"{checker.compared:,} compared with {diff}: {changes}")
     by_severity = [counted(n, severity) for severity in reversed(SEVERITIES) if (n := tally.severities[severity])]
     if with_findings:
         new = sum(tally.severities.values())

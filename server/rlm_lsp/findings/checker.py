@@ -72,7 +72,8 @@ class Checker:
         self.settings = ProjectSettings(self._tables)
         self._reported_tables: dict[Path, BudgetTable] = {}
         self._matched: set[tuple[Path, str]] = set()
-        self.files = self.units = self.with_budget = self.compared = self.committed = 0
+        self.files = self.units = self.with_budget = self.committed = 0
+        self.compared = self.slower = self.faster = 0
         self.errors = self.unreadable = 0
         self.abstained: Counter[str] = Counter()
 
@@ -178,6 +179,8 @@ class Checker:
             for (file, _), judgement in zip(step, judgements, strict=True):
                 file.findings += judgement.findings
                 self.committed += judgement.committed
+                self.slower += judgement.is_slower
+                self.faster += judgement.is_faster
                 self.abstained.update(map(reason, judgement.abstained))
             release_memory()
         for file in batch:

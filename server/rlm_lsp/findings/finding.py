@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection
 from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Span, WorkFacts, small_answer
 
 from rlm_lsp.history.comparison import GrowthRise
@@ -50,6 +51,23 @@ class RegressionRule:
 
 
 DEFAULT_CONFIDENCE, DEFAULT_REGRESSION = Confidence(), RegressionRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """The criteria of findings, the costs that are predicted, and the revision that units are compared with.
+
+    ``growth`` is the lowest probability of both growth classes at which a rise is a finding.
+    """
+
+    confidence: Confidence = DEFAULT_CONFIDENCE
+    regression: RegressionRule = DEFAULT_REGRESSION
+    costs: QuerySelection = DEFAULT_SELECTION
+    revision: str = "HEAD"
+    growth: float = 0.8
+
+
+DEFAULT_CRITERIA = Criteria()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,21 @@ Input: the analysed units of a file, what applies to each (budgets, ignored metr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from rlm_core.boundary import each
 from rlm_core.inference.guarded import failed
 from rlm_core.inference.predictor import Predictor
-from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
+from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.function_sizes import input_names_of, is_size_of
-from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     Abstention,
     AbstentionCode,
     CodeText,
     CostRatio,
-    Metric,
     Prediction,
     Query,
     SizedPrediction,
@@ -41,13 +38,10 @@ from rlm_lsp.budgets.rules import (
     sizes_of_budget,
 )
 from rlm_lsp.budgets.syntax import Budget, render
-from rlm_lsp.history.comparison import GROWING, UNCHANGED, GrowthRise, UnitDiff, WaitChange, WorkChange, work_change
+from rlm_lsp.history.comparison import GROWING, UNCHANGED, UnitDiff, WorkChange, work_change
 from rlm_lsp.rendering.finding_messages import (
     computing_only_message,
-    growth_message,
     over_budget_message,
-    regression_message,
-    wait_message,
 )
 from rlm_lsp.rendering.size_words import sizes
 from rlm_lsp.rendering.work_words import plain, unknown_waits
@@ -55,38 +49,19 @@ from rlm_lsp.settings.model import Settings
 
 from .finding import (
     DEFAULT_CONFIDENCE,
-    DEFAULT_REGRESSION,
     OF_COMPARISONS,
     Confidence,
+    Criteria,
     Finding,
     RegressionRule,
     RelatedLocation,
     rests_on_committed,
 )
+from .regressions import RevisedCosts, grown, is_own_change, new_waits
 
-# What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
-# callee that the model can now see, changes the cost by a large ratio.
-LEAST_COSTS: Mapping[Metric, float] = MappingProxyType({"latency": 1e-5, "memory": 2.0**15})
 # One question per unit, the answers in that order; Compare returns None if the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
 Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[CostRatio]] | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Criteria:
-    """The criteria of findings, the costs that are predicted, and the revision that units are compared with.
-
-    ``growth`` is the lowest probability of both growth classes at which a rise is a finding.
-    """
-
-    confidence: Confidence = DEFAULT_CONFIDENCE
-    regression: RegressionRule = DEFAULT_REGRESSION
-    costs: QuerySelection = DEFAULT_SELECTION
-    revision: str = "HEAD"
-    growth: float = 0.8
-
-
-DEFAULT_CRITERIA = Criteria()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +83,15 @@ class UnitCase:
 class Judgement:
     """The findings of a unit, and the model's reasons for the answers that it did not give.
 
-    ``committed`` is the number of its budgets that were judged by measurements that came with the project.
+    ``committed`` is the number of its budgets that were judged by measurements that came with the project;
+    ``is_slower`` and ``is_faster`` say whether its latency has changed for sure since the revision.
     """
 
     findings: list[Finding] = field(default_factory=list)
     abstained: list[Abstention] = field(default_factory=list)
     committed: int = 0
+    is_slower: bool = False
+    is_faster: bool = False
 
     def add_predictions(self, case: UnitCase, predictions: Sequence[Prediction]) -> None:
         """Check the predictions against the budgets of the unit."""
@@ -146,12 +124,24 @@ class Judgement:
                 self.abstained.append(Abstention(AbstentionCode.NOT_AT_SIZES, at))
 
     def add_changes(
-        self, case: UnitCase, changes: Sequence[CostRatio], new_costs: Mapping[Metric, float], work: WorkChange
+        self,
+        case: UnitCase,
+        changes: Sequence[CostRatio],
+        answers: tuple[Sequence[Prediction], Sequence[Prediction]],
+        work: WorkChange,
     ) -> None:
-        """Look for costs that have grown or grow faster, and for new waits; all that have grown are one finding."""
+        """Look for costs that have grown or grow faster, and for new waits; all that have grown are one finding.
+
+        ``answers`` are the predictions for the unit at the revision and now.
+        """
         self.abstained += [change.abstained for change in changes if change.abstained is not None]
-        if case.before is not None and is_own_change(case.before, case.analysed.code):
-            self._add(case, grown(case.analysed.unit, case.rules, changes, new_costs, work.growth, case.criteria))
+        before, after = case.before, case.analysed.code
+        if before is not None and is_own_change(before, after):
+            unit, costs = case.analysed.unit, RevisedCosts.of(before, after, changes, answers, case.criteria.regression)
+            findings = grown(unit, case.rules, costs.larger, costs.new_costs, work.growth, case.criteria)
+            self._add(case, findings)
+            self.is_slower = any(finding.metric == "latency" for finding in findings)
+            self.is_faster = costs.is_faster and not self.is_slower
         if work.wait is not None:
             self._add(case, new_waits(case.analysed.unit, case.rules, work.wait, case.criteria.revision))
 
@@ -256,9 +246,10 @@ def _judged(predictor: Predictor, cases: Sequence[UnitCase], predict: Predict, c
             earlier = predict([(before, queries) for _, _, before, queries in changed])
             newer = predict([(case.analysed.code, queries) for case, _, _, queries in changed])
             for (case, judgement, before, _), changes, *answers in zip(changed, ratios, earlier, newer, strict=True):
+                both = answers[0], answers[1]
                 growing = case.analysed.code.basis in GROWING
-                work = work_change(before, case.analysed.code, (answers[0], answers[1])) if growing else UNCHANGED
-                judgement.add_changes(case, changes, _new_costs(changes, answers[0], answers[1]), work)
+                work = work_change(before, case.analysed.code, both) if growing else UNCHANGED
+                judgement.add_changes(case, changes, both, work)
     return judgements
 
 
@@ -301,114 +292,6 @@ def over_budget(
             )
         )
     return findings
-
-
-def grown(
-    unit: Unit,
-    rules: Rules,
-    changes: Sequence[CostRatio],
-    new_costs: Mapping[Metric, float] = MappingProxyType({}),
-    rises: Sequence[GrowthRise] = (),
-    criteria: Criteria = DEFAULT_CRITERIA,
-) -> list[Finding]:
-    """One finding if costs of a unit have grown, or grow faster, since the criteria's revision, surely enough.
-
-    A function whose new cost is small is left out: small costs change by large ratios. So is a rise to n log n or
-    less, such as the first loop over an input.
-    """
-    rule = criteria.regression
-    is_function = unit.kind == "function"
-    small = {metric for metric, cost in new_costs.items() if is_function and cost < LEAST_COSTS.get(metric, 0.0)}
-    costs = [
-        (change, probability)
-        for change in changes
-        # A higher accuracy is not a cost.
-        if change.metric not in ("accuracy", *rules.ignored, *small)
-        and (probability := change.above(rule.ratio)) >= rule.probability
-    ]
-    fast = [
-        rise
-        for rise in rises
-        if rise.metric not in rules.ignored and rise.is_fast and rise.probability >= criteria.growth
-    ]
-    if not costs and not fast:
-        return []
-    probability = max([probability for _, probability in costs] or [rise.probability for rise in fast])
-    if not costs:
-        return [
-            Finding(
-                "growth",
-                OF_COMPARISONS,
-                growth_message(unit, fast, criteria.revision),
-                unit.name,
-                unit.qualname,
-                fast[0].metric,
-                f"{fast[0].metric} {fast[0].after.growth_class}",
-                probability,
-                rise=fast[0],
-            )
-        ]
-    first = costs[0][0]
-    return [
-        Finding(
-            "regression",
-            OF_COMPARISONS,
-            regression_message(unit, costs, fast, criteria.revision, rule.ratio),
-            unit.name,
-            unit.qualname,
-            first.metric,
-            first.metric if first.device is None else f"{first.metric} on {first.device}",
-            probability,
-            change=first,
-            rise=fast[0] if fast else None,
-        )
-    ]
-
-
-def is_own_change(before: CodeText, after: CodeText) -> bool:
-    """Return whether a unit's own code has changed, and not only what it calls, which has its own findings.
-
-    Comments, layout, type hints and names of variables are not code.
-    """
-    first, second = (canonical(code.text, code.language, CanonicalForm.NEUTRAL) for code in (before, after))
-    return first != second
-
-
-def _new_costs(
-    changes: Sequence[CostRatio], before: Sequence[Prediction], after: Sequence[Prediction]
-) -> dict[Metric, float]:
-    """Return the current cost per metric, in SI units: predicted, or the earlier prediction times the ratio if larger.
-
-    The ratio also counts where an edit makes a difference for larger inputs than those of tests.
-    """
-    medians = {prediction.metric: prediction.median for prediction in reversed(before)}
-    costs: dict[Metric, float] = {
-        prediction.metric: prediction.median for prediction in reversed(after) if prediction.median is not None
-    }
-    for change in changes:
-        if change.metric in costs and change.ratio is not None:
-            costs[change.metric] = max(costs[change.metric], (medians.get(change.metric) or 0.0) * change.ratio)
-    return costs
-
-
-def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
-    """A finding for what a unit waits for and did not at the revision, a loop that may not end included."""
-    if "latency" in rules.ignored:
-        return []
-    kinds = [wait.kind.value for wait in change.waits]
-    kinds += ["endless"] if change.endless is not None else []
-    kinds += ["sleep"] if change.seconds is not None else []
-    return [
-        Finding(
-            "wait",
-            OF_COMPARISONS,
-            wait_message(unit, change, revision),
-            unit.name,
-            unit.qualname,
-            "latency",
-            ", ".join(kinds),
-        )
-    ]
 
 
 def computing_only(analysed: AnalysedUnit, rules: Rules, predictions: Sequence[Prediction]) -> list[Finding]:

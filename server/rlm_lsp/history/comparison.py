@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from cachetools import LRUCache
+from rlm_core.cost.domain.called_names import last_part, written_calls
 from rlm_core.errors import SourceError
+from rlm_core.inference.growth_facts import class_of, input_growth
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, decode
@@ -261,9 +263,9 @@ def work_change(
     earlier = {prediction.metric: prediction for prediction in reversed(answers[0])}
     newer = {prediction.metric: prediction for prediction in reversed(answers[1])}
     pairs = [(earlier[metric], newer[metric]) for metric in newer if metric in earlier]
-    rises = [rise for pair in pairs if (rise := growth_rise(*pair)) is not None]
+    rises = [rise for pair in pairs if (rise := growth_rise(*pair)) is not None and _is_shown(rise, before, after)]
     cost = newer["latency"].median if "latency" in newer else None
-    return WorkChange(tuple(rises), wait_change(before.work, after.work, after.basis, cost or 0.0))
+    return WorkChange(tuple(rises), wait_change(before, after, cost or 0.0))
 
 
 def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
@@ -276,28 +278,49 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
     return GrowthRise(after.metric, old, new)
 
 
-def wait_change(
-    before: WorkFacts | None, after: WorkFacts | None, basis: Basis, cost: float = 0.0
-) -> WaitChange | None:
+def _is_shown(rise: GrowthRise, before: CodeText, after: CodeText) -> bool:
+    """Return whether the texts of a function show a rise themselves: a model reads one into other differences, too."""
+    if after.basis != "call" or after.language != "python":
+        return True
+    old, new = (class_of(input_growth(code, rise.metric)) for code in (before, after))
+    return _RANKS.get(new, -1) > _RANKS.get(old, -1)
+
+
+def wait_change(before: CodeText, after: CodeText, cost: float = 0.0) -> WaitChange | None:
     """Return the waits that an edit adds to a unit, or None if nothing is new.
 
-    A sleep counts when it is at least a quarter of ``cost``, the predicted latency.
+    A sleep counts when it is at least a quarter of ``cost``, the predicted latency. Another wait counts where the edit
+    adds the call that waits, and removes no call of unknown cost, which may have waited for the same: where only what
+    is known of a call has changed, or what it calls, this unit's text adds no wait.
     """
-    if before is None or after is None:
+    old, work = before.work, after.work
+    if old is None or work is None:
         return None
-    known = {wait.kind for wait in before.waits}
-    if any(wait.seconds is not None for wait in before.waits if wait.kind is WaitKind.TIME):
-        known -= {WaitKind.TIME}
-    usual = usual_waits(after, basis)
+    known = {wait.kind for wait in old.waits}
+    usual = usual_waits(work, after.basis)
     unbounded = [wait for wait in usual if wait.kind is not WaitKind.TIME or wait.seconds is None]
     waits = {wait.kind: wait for wait in sorted(unbounded, key=lambda wait: wait.share)}
     new = sorted((wait for kind, wait in waits.items() if kind not in known), key=lambda wait: -wait.share)
-    endless = after.endless if before.endless is None else None
-    slept, sleeps = _slept(before), _slept(after)
+    new = [wait for wait in new if _is_added(wait, before, after)]
+    endless = work.endless if old.endless is None else None
+    slept, sleeps = _slept(old), _slept(work)
     longer = sleeps > _LONGER * slept and sleeps - slept >= max(cost / 4, 1e-5)
     if not new and endless is None and not longer:
         return None
     return WaitChange(tuple(new), endless, (slept, sleeps) if longer else None)
+
+
+def _is_added(wait: Wait, before: CodeText, after: CodeText) -> bool:
+    """Return whether an edit adds the call that waits and removes none of unknown cost."""
+    old, new = (written_calls(code.text) if code.language == "python" else None for code in (before, after))
+    if old is None or new is None:
+        return True
+    # The name is that of a callee's call where the callee waits; the line is that of the unit.
+    here = new.across(wait.line)
+    names = {last_part(wait.call)} & here or here
+    unknown = before.work.unknown if before.work is not None else ()
+    has_removed = any(name.endswith("()") and name not in new for name, _ in unknown)
+    return not has_removed and any(name not in old for name in names)
 
 
 def _slept(work: WorkFacts) -> float:

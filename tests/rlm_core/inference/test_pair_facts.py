@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.cost.analysis import work_facts
-from rlm_core.inference.pair_facts import is_decided, takes_the_same_memory, with_pair_facts, work_moved
+from rlm_core.inference.pair_facts import (
+    is_decided,
+    outweighs_unknown,
+    takes_the_same_memory,
+    with_pair_facts,
+    work_moved,
+)
 from rlm_core.inference.work_mixture import METRICS, facts_of
 from rlm_core.types import CodeText, WorkFacts
 
@@ -114,3 +120,25 @@ def test_memory_is_the_same_where_the_text_shows_all_of_it(after: str, is_same: 
     assert takes_the_same_memory(first, second) is is_same
     assert not takes_the_same_memory(first, None)
     assert not takes_the_same_memory(WorkFacts(), WorkFacts())
+
+
+def test_facts_of_which_one_text_was_not_read_decide_nothing() -> None:
+    read = replace(_call("def f(a):\n" + LOOP), work=facts_of(_call("def f(a):\n" + LOOP)))
+    unread = replace(_call("def f(a): pass\n"), work=WorkFacts(unknown_calls=2.0))
+    assert not is_decided(read, unread, "latency")
+    assert not is_decided(unread, read, "latency")
+    assert is_decided(unread, unread, "latency")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("    pass\n", LOOP, True),
+        ("    fetch(a)\n", "    fetch(a)\n" + LOOP, False),  # the call may take far longer than the loop
+        ("    fetch(a)\n", "    fetch(a)\n" + LOOP.replace("1000", "1000000"), True),
+    ],
+)
+def test_how_many_times_a_cost_grows_needs_its_earlier_value(before: str, after: str, said: bool) -> None:
+    first, second = (facts_of(_call("def f(a):\n" + body)) for body in (before, after))
+    assert outweighs_unknown(first, second, "latency", 1.5) is said
+    assert outweighs_unknown(first, second, "memory", 1.5) is (not (first and first.unknown_calls))

@@ -33,24 +33,19 @@ from rlm_core.types import (
 from rlm_lsp.budgets.comments import read_comments
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
-from rlm_lsp.findings.finding import Confidence, Finding, RegressionRule
+from rlm_lsp.findings.finding import DEFAULT_CRITERIA, Confidence, Criteria, Finding, RegressionRule
 from rlm_lsp.findings.judge import (
-    DEFAULT_CRITERIA,
-    LEAST_COSTS,
     Compare,
-    Criteria,
     Predict,
     cases_of,
     computing_only,
     criteria_of,
-    grown,
-    is_own_change,
     judge,
     malformed,
-    new_waits,
     over_budget,
     read_rules,
 )
+from rlm_lsp.findings.regressions import LEAST_COSTS, grown, is_own_change, new_waits
 from rlm_lsp.history.comparison import GrowthRise, WaitChange, unit_diffs
 from rlm_lsp.settings.model import Settings, Severity
 
@@ -316,7 +311,8 @@ def test_a_new_wait_and_a_loop_that_may_not_end_say_their_lines() -> None:
 
 
 def test_a_wait_that_is_new_in_an_edit_is_judged() -> None:
-    before, after = with_work("def f(): 0\n", WorkFacts()), with_work("def f(): 1\n", NETWORK)
+    before = with_work("def f():\n    requests_get_0\n", WorkFacts())
+    after = with_work("def f():\n    requests.get(0)\n", NETWORK)
     cases = cases_of(after, [Rules()], unit_diffs(before, after), Criteria())
     model = LengthPredictor()
     [judgement] = judge(model, cases, *ask(model))

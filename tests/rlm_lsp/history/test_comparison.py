@@ -16,6 +16,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import (
     GROWTH_CLASSES,
     Amount,
+    Basis,
     CodeText,
     CostFacts,
     GrowthClass,
@@ -199,6 +200,14 @@ NOTHING = WorkFacts()
 NETWORK = Wait(WaitKind.NETWORK, 2, "requests.get")
 
 
+CALLS = "input()\n\nrequests.get(url)\n"
+
+
+def text_with(work: WorkFacts | None, basis: Basis = "call", text: str = CALLS) -> CodeText:
+    """A text with these facts."""
+    return CodeText(text, "python", basis, work=work)
+
+
 def sleeping(seconds: float, share: float = 1.0) -> WorkFacts:
     return WorkFacts(waits=(Wait(WaitKind.TIME, 1, "time.sleep", Amount(seconds, seconds, seconds), share),))
 
@@ -269,39 +278,87 @@ def test_unknown_growth_and_fixed_sizes_do_not_rise(make_prediction: MakePredict
         (sleeping(10.0), sleeping(0.001), None),
         (sleeping(1.0), sleeping(1.1), None),
         (NOTHING, sleeping(1e-6), None),
-        (
-            sleeping(1.0),
-            WorkFacts(waits=(Wait(WaitKind.TIME, 1, "sleep"),)),
-            WaitChange((Wait(WaitKind.TIME, 1, "sleep"),)),
-        ),
+        (sleeping(1.0), WorkFacts(waits=(Wait(WaitKind.TIME, 1, "sleep"),)), None),  # which may be shorter
         (None, sleeping(1.0), None),
         (NOTHING, WorkFacts(waits=(Wait(WaitKind.THREAD, 2, "self.lock.acquire"),)), None),
     ],
 )
 def test_what_is_waited_for_and_was_not(before: WorkFacts | None, after: WorkFacts, change: WaitChange | None) -> None:
-    assert wait_change(before, after, "call") == change
+    assert wait_change(text_with(before, text="pass"), text_with(after)) == change
 
 
 def test_a_sleep_that_does_not_matter_is_not_reported() -> None:
-    assert wait_change(NOTHING, sleeping(0.01), "call", cost=1.0) is None
-    assert wait_change(NOTHING, sleeping(0.5), "call", cost=1.0) is not None
+    assert wait_change(text_with(NOTHING), text_with(sleeping(0.01)), cost=1.0) is None
+    assert wait_change(text_with(NOTHING), text_with(sleeping(0.5)), cost=1.0) is not None
 
 
 def test_a_program_has_its_input_before_it_starts() -> None:
     reading = WorkFacts(waits=(Wait(WaitKind.USER, 0, "input"),))
-    assert wait_change(NOTHING, reading, "call") is not None
-    assert wait_change(NOTHING, reading, "program") is None
+    assert wait_change(text_with(NOTHING, text="pass"), text_with(reading)) is not None
+    assert wait_change(text_with(NOTHING, "program"), text_with(reading, "program")) is None
+
+
+FETCH = "import requests\n\n\ndef f(url, store):\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "waits"),
+    [
+        ("return url", "return requests.get(url)", True),
+        ("return store.load(url)", "return store.load(requests.get(url))", True),
+        ("return store.load(url)", "return requests.get(url)", False),  # which may have waited for the same
+        ("return store.get(url)", "return requests.get(url)", False),
+    ],
+)
+def test_a_wait_is_new_where_the_edit_adds_its_call(before: str, after: str, waits: bool) -> None:
+    [old], [new] = analysed(FETCH.format(before)), analysed(FETCH.format(after))
+    assert new.code.work is not None
+    assert new.code.work.waits
+    assert (wait_change(old.code, new.code) is not None) is waits
+
+
+OPENER = "import urllib.request\n\n\ndef send(opener{}, x):\n    return opener.open(x)\n\n\ndef f(opener, x):\n    {}\n"
+
+
+def test_a_type_hint_that_shows_a_wait_adds_none() -> None:
+    hint = ": urllib.request.OpenerDirector"
+    before = analysed(OPENER.format("", "return send(opener, x)"))
+    after = analysed(OPENER.format(hint, "return send(opener, x)"))
+    assert [bool(entry.code.work and entry.code.work.waits) for entry in before + after] == [False, False, True, True]
+    assert [wait_change(old.code, new.code) for old, new in zip(before, after, strict=True)] == [None, None]
+
+
+def test_a_new_call_of_a_function_that_waits_is_a_new_wait() -> None:
+    hint = ": urllib.request.OpenerDirector"
+    before, after = (analysed(OPENER.format(hint, body)) for body in ("return x", "return send(opener, x)"))
+    change = wait_change(before[1].code, after[1].code)
+    assert change is not None
+    assert [wait.call for wait in change.waits] == ["opener.open"]
+
+
+ONCE = "def f(values):\n    return [value + 1 for value in values]\n"
+PAIRS = "def f(values):\n    return [value + other for value in values for other in values]\n"
 
 
 def test_texts_are_compared_metric_by_metric(make_prediction: MakePrediction) -> None:
     linear, quadratic = GrowthEstimate("n", 1.0), GrowthEstimate("n^2", 1.0)
     before = [make_prediction(growth=linear), make_prediction(metric="memory", growth=linear)]
     after = [make_prediction(metric="memory", growth=quadratic), make_prediction(growth=linear, median=1.0)]
-    texts = (CodeText("a", "python", "call", work=NOTHING), CodeText("b", "python", "call", work=sleeping(1.0)))
-    change = work_change(*texts, (before, after))
+    [old], [new] = analysed(ONCE), analysed(PAIRS)
+    change = work_change(old.code, new.code, (before, after))
     assert [(rise.metric, rise.after) for rise in change.growth] == [("memory", quadratic)]
+    slower = replace(new.code, work=sleeping(1.0))
+    change = work_change(old.code, slower, (before, after))
     assert change.wait == WaitChange(seconds=(0.0, 1.0))
     assert change.wait.is_new
+
+
+def test_a_rise_that_the_texts_do_not_show_is_not_reported(make_prediction: MakePrediction) -> None:
+    before, after = ([make_prediction(growth=GrowthEstimate(name, 1.0), metric="latency")] for name in ("n", "n^2"))
+    [old], [renamed] = analysed(PAIRS), analysed(PAIRS.replace("other", "second"))
+    assert work_change(old.code, renamed.code, (before, after)).growth == ()
+    [old], [new] = analysed(ONCE), analysed(PAIRS)
+    assert work_change(old.code, new.code, (before, after)).growth
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,8 @@ def _result_of(context: Context, node: ast.Call, name: str, target: Value, recei
     if passed and target.kind != "user-function":
         context.frame.held = sum(passed, held)
     if receiver is not None and isinstance(function, ast.Attribute) and target is METHOD:
-        result = call_method(context, function, receiver, args, keywords, name)
+        is_awaited = node in context.awaited
+        result = call_method(context, function, receiver, args, keywords, name, is_awaited=is_awaited)
     else:
         result = call_value(
             context, target, args, keywords, name, receiver if receiver and receiver.kind != "module" else None

@@ -55,9 +55,19 @@ def _own_method(context: Context, receiver: Value, name: str) -> Value | None:
 
 
 def call_method(
-    context: Context, function: ast.Attribute, receiver: Value, args: list[Value], keywords: dict[str, Value], name: str
+    context: Context,
+    function: ast.Attribute,
+    receiver: Value,
+    args: list[Value],
+    keywords: dict[str, Value],
+    name: str,
+    *,
+    is_awaited: bool = False,
 ) -> Value:
-    """Return the result of a method of a value; what it does to its receiver is applied."""
+    """Return the result of a method of a value; what it does to its receiver is applied.
+
+    No method of a container or text is awaited, and few take keywords: such a call is that of another type.
+    """
     method = function.attr
     kinds = (
         [receiver.kind]
@@ -69,7 +79,9 @@ def call_method(
     rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
     if rule is None and receiver.kind == "unknown":
         telling = library.TELLING.get(method)
-        rule = library.method_rule(telling, method) if telling is not None else _container_rule(method)
+        rule = library.method_rule(telling, method) if telling is not None else None
+        if telling is None and not is_awaited and (not keywords or method in _WITH_KEYWORDS):
+            rule = _container_rule(method)
         if telling is not None:
             receiver = of_kind(telling, receiver.name)
         if method == "join" and not args:
@@ -85,6 +97,10 @@ def call_method(
 
 
 METHOD = Value("function", name="")
+_WITH_KEYWORDS = frozenset(
+    {"sort", "split", "rsplit", "splitlines", "encode", "decode", "format", "update", "replace", "to_bytes"}
+)
+"""Methods of containers and text that take keywords."""
 _REMOVING = SHRINKING | {"remove", "discard"}
 _MERGING = frozenset({"extend", "update", "extendleft"})
 _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more

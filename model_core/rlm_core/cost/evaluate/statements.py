@@ -262,7 +262,12 @@ def read_continue(context: Context, node: ast.Continue) -> None:
 
 
 def read_function_definition(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Bind a function inside a function; its body is read where it is called."""
+    """Bind a function inside a function; its body is read where it is called, its defaults and decorators here."""
+    for decorator in node.decorator_list:
+        evaluate(context, decorator)
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is not None:
+            evaluate(context, default)
     context.meter.spend(primitive("def"))
     context.frame.bind(node.name, Value("user-function", name=node.name, payload=(node, context.frame)))
 

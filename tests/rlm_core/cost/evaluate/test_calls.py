@@ -158,3 +158,19 @@ def test_a_name_that_is_bound_once_to_a_method_is_that_method(named: str, called
 def test_a_name_that_is_bound_again_is_not_a_method() -> None:
     facts = facts_of("def f(items: list[int], go):\n    add = items.append\n    add = go\n    add(1)\n")
     assert [name for name, _ in facts.unknown] == ["add()"]
+
+
+@pytest.mark.parametrize(
+    ("call", "unknown"),
+    [
+        ("self.items.get(key)", ()),
+        ("await self.items.get(key)", ("self.items.get()",)),
+        ("self.items.get(key, id=1)", ("self.items.get()",)),
+        ("self.items.split(maxsplit=1)", ()),
+    ],
+)
+def test_a_method_that_containers_have_is_theirs_where_they_can_be_called_so(
+    call: str, unknown: tuple[str, ...]
+) -> None:
+    facts = facts_of(f"async def f(self, key):\n    return {call}\n")
+    assert tuple(name for name, _ in facts.unknown if name.endswith("()")) == unknown

@@ -42,6 +42,8 @@ def between(known: Amount) -> tuple[float, float]:
         (("assert a", SLEEP), 1, 1),
         (("def g():", f"    {SLEEP}"), 0, 0),
         (("def g():", f"    {SLEEP}", "g()", "g()"), 2, 2),
+        ((f"def g(b={SLEEP}, *, c={SLEEP}):", "    pass"), 2, 2),
+        ((f"@decorated({SLEEP})", "def g():", "    pass"), 1, 1),
         (("class C:", f"    x = {SLEEP}"), 1, 1),
         (("g = lambda: time.sleep(1)", "g()"), 1, 1),
         (("global x", SLEEP), 1, 1),
