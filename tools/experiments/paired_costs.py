@@ -32,6 +32,7 @@ ROUNDS = 3
 # Calls are repeated until a sample is long enough for the clock, and samples until they have taken this long.
 SAMPLE_SECONDS, SECONDS = 0.002, 0.3
 _FEWEST_SAMPLES = 3
+_RESULT = "costs: "
 # Smaller costs are not told apart: the clock's resolution, and the smallest allocations.
 LEAST = {"seconds": 1e-7, "bytes": 512.0}
 
@@ -104,7 +105,9 @@ def measure(python: str, folder: Path, drivers: Path, name: str, factor: float, 
         return {"error": f"no result within {limit:g} s"}
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    # A package may print, also when its process ends.
+    lines = [line for line in done.stdout.splitlines() if line.startswith(_RESULT)]
+    return dict(json.loads(lines[-1].removeprefix(_RESULT)))
 
 
 def compared(runs: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
@@ -130,7 +133,7 @@ def main() -> None:
     """Measure all drivers, or one in this process with ``--measure``."""
     if sys.argv[1:2] == ["--measure"]:
         name, factor, drivers = sys.argv[2:5]
-        print(json.dumps(measure_here(Path(drivers), name, float(factor))))
+        print(f"\n{_RESULT}{json.dumps(measure_here(Path(drivers), name, float(factor)))}", flush=True)
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)

@@ -297,6 +297,8 @@ def wait_change(before: CodeText, after: CodeText, cost: float = 0.0) -> WaitCha
     if old is None or work is None:
         return None
     known = {wait.kind for wait in old.waits}
+    if known:
+        known.add(WaitKind.THREAD)  # a task or thread that is waited for may wait for the same
     usual = usual_waits(work, after.basis)
     unbounded = [wait for wait in usual if wait.kind is not WaitKind.TIME or wait.seconds is None]
     waits = {wait.kind: wait for wait in sorted(unbounded, key=lambda wait: wait.share)}

@@ -198,6 +198,7 @@ MakePrediction = Callable[..., Prediction]
 CLASSES = st.sampled_from(GROWTH_CLASSES)
 NOTHING = WorkFacts()
 NETWORK = Wait(WaitKind.NETWORK, 2, "requests.get")
+THREAD = Wait(WaitKind.THREAD, 2, "requests.get")
 
 
 CALLS = "input()\n\nrequests.get(url)\n"
@@ -281,6 +282,8 @@ def test_unknown_growth_and_fixed_sizes_do_not_rise(make_prediction: MakePredict
         (sleeping(1.0), WorkFacts(waits=(Wait(WaitKind.TIME, 1, "sleep"),)), None),  # which may be shorter
         (None, sleeping(1.0), None),
         (NOTHING, WorkFacts(waits=(Wait(WaitKind.THREAD, 2, "self.lock.acquire"),)), None),
+        (NOTHING, WorkFacts(waits=(THREAD,)), WaitChange((THREAD,))),
+        (WorkFacts(waits=(NETWORK,)), WorkFacts(waits=(THREAD,)), None),  # which may wait for the network
     ],
 )
 def test_what_is_waited_for_and_was_not(before: WorkFacts | None, after: WorkFacts, change: WaitChange | None) -> None:

@@ -25,6 +25,13 @@ def drive_fill(factor):
     return list, (lambda rows: fill(rows, int(1000 * factor)))
 
 
+def drive_printing(factor):
+    import atexit
+    atexit.register(print, "the end")
+    print("{}")
+    return lambda: None
+
+
 def drive_missing(factor):
     from released import absent
     return absent
@@ -64,9 +71,10 @@ def test_both_releases_are_measured_with_the_same_inputs(
     monkeypatch.setattr(sys, "argv", ["paired_costs", *map(str, releases), "--sizes", "1"])
     paired_costs.main()
     rows = {row["driver"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert list(rows) == driver_names(releases[2]) == ["drive_total", "drive_fill", "drive_missing"]
+    assert list(rows) == driver_names(releases[2]) == ["drive_total", "drive_fill", "drive_printing", "drive_missing"]
     assert rows["drive_total"]["seconds_ratio"] > 5
     assert rows["drive_fill"]["bytes_ratio"] > 2
+    assert rows["drive_printing"]["bytes_ratio"] == 1
     assert "absent" in rows["drive_missing"]["error"]
 
 
