@@ -33,7 +33,7 @@ ROUNDS = 3
 SAMPLE_SECONDS, SECONDS = 0.002, 0.3
 _FEWEST_SAMPLES = 3
 _RESULT = "costs: "
-# Smaller costs are not told apart: the clock's resolution, and the smallest allocations.
+# Smaller costs count as equal: the clock's resolution, and the smallest allocations.
 LEAST = {"seconds": 1e-7, "bytes": 512.0}
 
 
