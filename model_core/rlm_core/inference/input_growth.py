@@ -74,8 +74,9 @@ def inputs_of(code: CodeText) -> tuple[str, ...]:
     """The inputs of a function whose growth can be stated: those of its facts, then those that its text uses most."""
     names = input_names(code.text, is_function=True)
     found: dict[str, None] = {}
-    for metric in METRICS if code.work is not None else ():
-        for size in names_of(code.work.of(metric).terms) if code.work is not None else ():
+    work = code.work or WorkFacts()
+    for metric in METRICS:
+        for size in names_of(work.of(metric).terms):
             if (name := names.of(size)) is not None and not name.endswith("[]"):
                 found[name] = None
     return tuple({**found, **dict.fromkeys(input_uses(code.text).inputs)})[:_MOST_INPUTS]
