@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rlm_core.inference.pair_facts import outweighs_unknown
-from rlm_core.inference.revisions import revised
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Unit
 
@@ -48,6 +46,10 @@ class RevisedCosts:
         rule: RegressionRule,
     ) -> RevisedCosts:
         """Correct the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
+        # They need numpy, which the server imports with the model.
+        from rlm_core.inference.pair_facts import outweighs_unknown
+        from rlm_core.inference.revisions import revised
+
         changes = [revised(change) for change in changes]
         larger = tuple(
             change for change in changes if outweighs_unknown(before.work, after.work, change.metric, rule.ratio)

@@ -18,7 +18,6 @@ from typing import Literal
 from cachetools import LRUCache
 from rlm_core.cost.domain.called_names import last_part, written_calls
 from rlm_core.errors import SourceError
-from rlm_core.inference.growth_facts import class_of, input_growth
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, decode
@@ -280,6 +279,9 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
 
 def _is_shown(rise: GrowthRise, before: CodeText, after: CodeText) -> bool:
     """Return whether the texts of a function show a rise themselves: a model reads one into other differences, too."""
+    # It needs numpy, which the server imports with the model.
+    from rlm_core.inference.growth_facts import class_of, input_growth
+
     if after.basis != "call" or after.language != "python":
         return True
     old, new = (class_of(input_growth(code, rise.metric)) for code in (before, after))
