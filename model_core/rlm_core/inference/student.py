@@ -208,14 +208,16 @@ class OnnxPredictor:
             answers[i][j] = prediction
         lines = [[answer for answer in line if answer is not None] for line in answers]
         return [
-            without_end(with_growth(line, self._growth_of(code)), facts.get(i))
+            without_end(with_growth(line, self._growth_of(code, facts.get(i))), facts.get(i))
             for i, (code, line) in enumerate(zip(texts, lines, strict=True))
         ]
 
-    def _growth_of(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
+    def _growth_of(self, code: CodeText, facts: WorkFacts | None) -> Mapping[str, GrowthEstimate]:
         nothing: Mapping[str, GrowthEstimate] = {}
-        head = self._input_growth if (code.language, code.basis) == ("python", "call") else self._growth
-        return guarded("the growth of a text", lambda: head.estimates(code), lambda error: nothing)
+        if (code.language, code.basis) != ("python", "call"):
+            return guarded("the growth of a text", lambda: self._growth.estimates(code), lambda error: nothing)
+        with_facts = replace(code, work=facts) if code.work is None else code
+        return guarded("the growth of a text", lambda: self._input_growth.estimates(with_facts), lambda error: nothing)
 
     def _propagated(
         self, rows: Sequence[HeadRow], predictions: Sequence[Prediction], works: Sequence[WorkFacts | None]
