@@ -45,7 +45,8 @@ problems.
 
 {table}
 
-Functions are the methods of Python solutions without their class, read with neutral names.
+Functions are the methods of Python solutions without their class, read with neutral names. For Python functions
+[another head](function-growth.md) has replaced this one.
 
 To make this page again:
 
