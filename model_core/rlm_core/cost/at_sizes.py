@@ -165,19 +165,6 @@ def _wait_at(wait: Wait, sizes: Mapping[str, float]) -> Wait:
     return replace(wait, seconds=amount, per=(), terms=())
 
 
-def without_sums(work: WorkFacts | None) -> WorkFacts | None:
-    """The facts without the sums over sizes, which no model reads."""
-    if work is None or not sizes_of(work):
-        return work
-    return replace(
-        work,
-        latency=replace(work.latency, terms=()),
-        memory=replace(work.memory, terms=()),
-        waits=tuple(replace(wait, terms=()) for wait in work.waits),
-        repeated=(),
-    )
-
-
 def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
     """Return whether facts fix a cost: every size, call, operation and usual wait is known."""
     if not work.fixed or work.endless is not None or names_of(work.of(metric).terms):

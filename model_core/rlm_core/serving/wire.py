@@ -21,7 +21,6 @@ from functools import cache
 from importlib import metadata
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from rlm_core.cost.at_sizes import without_sums
 from rlm_core.errors import DataError
 from rlm_core.types import LEVELS, Basis, Callee, Calls, CodeText, MeasuredFunctions, Prediction, Query, WorkFacts
 
@@ -53,15 +52,11 @@ class Question:
 
     @classmethod
     def about(cls, code: CodeText, queries: Sequence[Query]) -> Question:
-        """``queries`` about ``code``, without what no model reads.
-
-        That are sums over sizes, which a server of an earlier version does not know either, and what was measured
-        around the unit: many texts, the same for every unit.
-        """
+        """``queries`` about ``code``, without what was measured around it: many texts, the same for every unit."""
         calls = code.calls
         if calls is not None:
             calls = replace(calls, of_file=NOTHING, of_class=NOTHING, of_package=NOTHING)
-        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, without_sums(code.work), calls)
+        return cls(code.text, code.language, code.basis, tuple(queries), code.callees, code.work, calls)
 
     @property
     def code(self) -> CodeText:

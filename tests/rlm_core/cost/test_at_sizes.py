@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.cost.analysis import _terms, work_facts
-from rlm_core.cost.at_sizes import calls_at, evaluated, facts_at, names_of, sizes_of, substituted, without_sums
+from rlm_core.cost.at_sizes import calls_at, evaluated, facts_at, names_of, substituted
 from rlm_core.cost.domain.quantities import ONE, Quantity, constant, of_size
 from rlm_core.types import Amount, CostTerm, Growth, WaitKind, WorkFacts
 
@@ -115,16 +115,3 @@ def test_a_wait_for_each_item_is_a_wait_for_all_of_them() -> None:
     assert wait.seconds is not None
     assert wait.seconds.likely == pytest.approx(5.0)
     assert not wait.per
-
-
-def test_facts_without_sums_are_the_same_to_a_model() -> None:
-    work = facts("def f(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n")
-    plain = without_sums(work)
-    assert plain is not None
-    assert not sizes_of(plain)
-    assert (plain.latency.known, plain.unknown, plain.latency.growth) == (
-        work.latency.known,
-        work.unknown,
-        work.latency.growth,
-    )
-    assert without_sums(None) is None

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core import Band, Callee, CodeText, Prediction, Query
 from rlm_core.cost.analysis import work_facts
-from rlm_core.cost.at_sizes import without_sums
+from rlm_core.inference.input_growth import INPUT_GROWTH, InputGrowthHead
+from rlm_core.inference.model_store import builtin
 from rlm_core.serving import wire
 from rlm_core.serving.wire import WireError
 from rlm_core.types import (
@@ -88,14 +89,17 @@ def test_predictions_arrive_as_they_were_made(predictions: tuple[tuple[Predictio
     assert repr(wire.read(wire.Answer, wire.write(answer))) == repr(answer)
 
 
-def test_the_facts_of_a_text_arrive_without_the_sums_that_no_model_reads() -> None:
+def test_the_facts_of_a_text_arrive_with_the_sums_that_growth_is_read_from() -> None:
     text = "def f(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
     code = CodeText(text, "python", "call", work=work_facts(text))
     request = wire.Request(questions=(wire.Question.about(code, [Query("latency")]),))
     [question] = wire.read_request(wire.write(request)).questions
     assert code.work is not None
     assert question.work is not None
-    assert question.work == without_sums(code.work) != code.work
+    assert question.work == code.work
+    assert question.work.repeated == code.work.repeated != ()
+    head = InputGrowthHead(builtin() / INPUT_GROWTH)
+    assert head.estimates(question.code) == head.estimates(code) != {}
     assert question.work.unknown == code.work.unknown
 
 
