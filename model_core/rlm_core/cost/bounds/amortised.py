@@ -15,8 +15,7 @@ from ..domain.dispatch import peek
 from ..domain.quantities import Quantity, constant
 from ..domain.syntax import BlockSyntax, LoopNode, own_update, read_update, walk
 from ..domain.values import UNKNOWN, number_of
-from .exits import comparison
-from .iterations import conditions, sides
+from .conditions import comparison, parts
 
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard"})
 _PUTTING = frozenset({"append", "appendleft", "add", "insert"})
@@ -127,9 +126,10 @@ def paid_by_outer_loop(context: Context, node: ast.While) -> Quantity | None:
 
 def _farthest(context: Context, node: ast.While, counter: str) -> float | None:
     """How far a counter may move until the condition of a loop fails, however often the loop runs."""
-    for test in conditions(node):
+    for test in parts(node.test):
         compared = comparison(test)
-        for side, other in () if compared is None else sides(compared):
+        sides = [] if compared is None else [compared.left, compared.comparators[0]]
+        for side, other in zip(sides, reversed(sides), strict=True):
             if not (isinstance(side, ast.Name) and side.id == counter):
                 continue
             start, end = number_of(context.frame.lookup(counter) or UNKNOWN), number_of(peek(context, other))

@@ -10,7 +10,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..domain.syntax import walk
+from ..domain.context import Context
+from ..domain.dispatch import peek
+from ..domain.quantities import ONE, Quantity, mixed
+from ..domain.syntax import LoopNode, walk
+from ..domain.values import number_of
 
 _TAKING = frozenset({"pop", "popleft", "get", "get_nowait"})
 _PUTTING = frozenset({"append", "appendleft", "add", "extend", "update", "put", "insert"})
@@ -68,6 +72,30 @@ def worklist(node: ast.While) -> Worklist | None:
     if not (takes and puts and marks) or not (bounds or graphs):
         return None
     return Worklist(tuple(bounds.values()), tuple(graphs.values()))
+
+
+def iterations_of_search(context: Context, node: ast.While) -> Quantity | None:
+    """The iterations of a search, which meets each field of a grid or node of a graph at most once."""
+    work = worklist(node)
+    if work is None or context.frame.loops:
+        return None  # searches that know where others have been meet few fields each
+    lengths = [number_of(peek(context, bound)) for bound in work.bounds if _is_unchanged(context, node, bound)]
+    most = ONE
+    for side in lengths:
+        if side is not None:
+            most = most * side
+    if most is ONE:
+        graphs = [peek(context, graph) for graph in work.graphs]
+        most = next((context.length(graph) for graph in graphs if graph.size is not None or graph.name), ONE)
+    if most is ONE:
+        return None
+    return mixed([(0.0, ONE), (1.0, most)])
+
+
+def _is_unchanged(context: Context, node: LoopNode, expression: ast.expr) -> bool:
+    """Return whether a loop does not change what an expression reads."""
+    assigned = context.block(node).assigned
+    return not any(isinstance(inner, ast.Name) and inner.id in assigned for inner in walk(expression))
 
 
 def _is_field(test: ast.expr) -> bool:

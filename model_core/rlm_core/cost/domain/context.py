@@ -113,6 +113,26 @@ class Context:
             self.meter, self.path = outer, path
 
     @contextmanager
+    def trial(self) -> Iterator[Meter]:
+        """Read something with a separate meter, and take back all that it does but the nodes that it takes."""
+        frames = {id(frame): frame for frame in (self.frame, *self.open)}
+        for frame in list(frames.values()):
+            while frame.parent is not None:
+                frame = frame.parent
+                frames[id(frame)] = frame
+        kept = [(frame, frame.checkpoint()) for frame in frames.values()]
+        largest, left, depth, awaited = self.largest_block, self.left_in_receiver, self.loop_depth, set(self.awaited)
+        with self.region(Meter()) as meter:
+            self.path = ALWAYS
+            try:
+                yield meter
+            finally:
+                for frame, checkpoint in kept:
+                    frame.take_back(checkpoint)
+                self.largest_block, self.left_in_receiver, self.loop_depth = largest, left, depth
+                self.awaited = awaited
+
+    @contextmanager
     def inside(self, frame: Frame) -> Iterator[None]:
         """Evaluate in another function's frame."""
         outer, self.frame = self.frame, frame

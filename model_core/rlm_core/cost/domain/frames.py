@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..scope import Scope
 from .folding import MISSING
@@ -19,11 +20,13 @@ class Loop:
     """A loop that is being read.
 
     ``exits`` says whether a statement was reached that may end it early. ``trips`` is how often what is read once runs,
-    and ``items`` how many items a search puts into its containers at most.
+    and ``items`` how many items a search puts into its containers at most. ``continued``
+    gets the state of the names at each ``continue``, with the share of iterations that get there, if it is asked for.
     """
 
     trips: Quantity = ONE
     exits: bool = False
+    continued: list[tuple[float, dict[str, Value]]] | None = None
     items: Quantity | None = None
     node: LoopNode | None = None
 
@@ -43,6 +46,21 @@ class Recursive:
     direct: bool = True
     given: Mapping[str, str] = field(default_factory=dict)
     tries: bool = False
+
+
+_CHANGING = (
+    "names", "line", "held", "filled", "chained", "around", "put", "results", "yields", "yields_endlessly", "recursive",
+    "handlers",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of a frame: its fields, the attributes of the objects that its names hold, and its open loops."""
+
+    state: Mapping[str, Any]
+    objects: Sequence[tuple[dict[str, Any], dict[str, Any]]]
+    loops: int
 
 
 @dataclass(slots=True)
@@ -99,6 +117,25 @@ class Frame:
         """Go back to an earlier state of the names."""
         self.names, self.held = names, held
 
+    def checkpoint(self) -> Checkpoint:
+        """The state of the frame, for :meth:`take_back`."""
+        objects = [
+            (value.payload, dict(value.payload))
+            for value in self.names.values()
+            if value.kind == "object" and isinstance(value.payload, dict)
+        ]
+        state = {name: _copied(getattr(self, name)) for name in _CHANGING}
+        return Checkpoint(state, objects, len(self.loops))
+
+    def take_back(self, checkpoint: Checkpoint) -> None:
+        """Go back to the state of a checkpoint."""
+        for name, value in checkpoint.state.items():
+            setattr(self, name, value)
+        for attributes, before in checkpoint.objects:
+            attributes.clear()
+            attributes.update(before)
+        del self.loops[checkpoint.loops :]
+
     def note_put(self, share: float) -> None:
         """Add what has been put into containers around at a place where so many runs leave the function."""
         for name, before in self.around.items():
@@ -106,3 +143,7 @@ class Frame:
             if after is not before and after.size is not None and before.size is not None:
                 items, bytes_ = self.put.get(name, (ZERO, ZERO))
                 self.put[name] = items + (after.size - before.size).times(share), bytes_ + after.bytes.times(share)
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, (dict, list, set)) else value

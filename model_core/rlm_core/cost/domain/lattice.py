@@ -6,7 +6,9 @@ from ..scope import Definition
 from .folding import MISSING
 from .quantities import Quantity, mixed
 from .records import replace
-from .values import UNKNOWN, Entries, Value, literal
+from .values import NUMBERS, UNKNOWN, Entries, Value, literal
+
+_NUMERIC = NUMBERS | {"unknown"}
 
 
 def joined(branches: list[tuple[float, Value]]) -> Value:
@@ -19,6 +21,11 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
     if "user-function" in kinds and not is_one_function([value for value in values if value.kind != "none"]):
         # Which one is called is not known.
         return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
+    if len(kinds) > 1 and all(value.number is not None and value.kind in _NUMERIC for value in values):
+        total = sum(share for share, _ in branches) or 1.0
+        numbers = [(share / total, value.number) for share, value in branches if value.number is not None]
+        is_number = all(value.is_number for value in values)
+        return Value("unknown", number=mixed(numbers), type="float" if is_number else "")
     if len(kinds) > 1:
         known = [(share, value) for share, value in branches if value.kind not in ("none", "unknown")]
         if len({value.kind for _, value in known}) != 1 or len(known) == len(values):

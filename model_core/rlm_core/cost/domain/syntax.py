@@ -211,12 +211,12 @@ class BlockSyntax:
 
     __slots__ = (
         "assigned", "breaks", "continues", "filled", "grown", "leaves_program", "nested_loops", "nodes", "raises",
-        "returns", "risks", "stores", "takes_middle", "updates", "yields",
+        "returns", "risks", "stores", "updates", "yields",
     )  # fmt: skip
 
     def __init__(self, body: Sequence[ast.AST]) -> None:
         self.breaks = self.continues = self.returns = self.raises = self.yields = False
-        self.leaves_program = self.risks = self.takes_middle = self.nested_loops = False
+        self.leaves_program = self.risks = self.nested_loops = False
         self.nodes = 0
         self.assigned: dict[str, None] = {}  # in an order that is always the same
         self.stores: dict[str, int] = {}
@@ -296,9 +296,6 @@ class BlockSyntax:
             self.assigned[root.id] = None
             self.filled.add(root.id)
 
-    def _operation(self, node: ast.BinOp, nested: bool) -> None:
-        self.takes_middle |= isinstance(node.op, (ast.FloorDiv, ast.RShift, ast.Div))
-
     def _augmented(self, node: ast.AugAssign, nested: bool) -> None:
         if isinstance(node.target, ast.Name):
             self._update(node.target.id, read_update(node.op, node.value))
@@ -334,7 +331,6 @@ _READERS: dict[type, Callable[[BlockSyntax, Any, bool], None]] = {
     ast.While: BlockSyntax._loop,
     ast.Call: BlockSyntax._call,
     ast.Subscript: BlockSyntax._subscript,
-    ast.BinOp: BlockSyntax._operation,
     ast.AugAssign: BlockSyntax._augmented,
     ast.Assign: BlockSyntax._assign,
 }

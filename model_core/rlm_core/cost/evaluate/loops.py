@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rlm_core.types import CauseKind
 
-from ..bounds.exits import ends_inside, until_early_exit
+from ..bounds.conditions import ends_inside, iterations_until_exit
 from ..bounds.loop_transitions import (
     between,
     kept_size,
@@ -19,6 +19,8 @@ from ..bounds.loop_transitions import (
     up_to,
     uses,
 )
+from ..bounds.solver import of_all
+from ..bounds.transitions import Counter
 from ..domain import object_sizes
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute
@@ -26,7 +28,7 @@ from ..domain.folding import MISSING
 from ..domain.frames import Loop
 from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
-from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, part_of
+from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
 from ..domain.syntax import LoopNode
 from ..domain.values import UNKNOWN, Entries, Value, literal
@@ -64,6 +66,9 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     bind_items(context, node.target, iterable)
     context.frame.restore(names, context.frame.held)
     trips = context.trips_of(node) if endless and ends_inside(context.block(node)) else whole
+    counter = _counted(node, iterable)
+    if counter is not None and whole.exact is not None:
+        trips = of_all([whole, iterations_until_exit(context, node, counter) or whole]) or whole
     count = read_loop(context, node, loop, trips, lambda: bind_items(context, node.target, iterable), endless=endless)
     # A loop that is left early leaves the rest of a lazy iterable alone.
     share = ONE
@@ -71,10 +76,18 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     if endless:
         share = count
     elif limits is not None and ran is not None and limits[1] > 0:
-        share = constant(part_of(ran[0], limits[0]), 1.0, part_of(ran[1], limits[1]))
+        share = constant(part_of(ran[0], limits[0]), part_of(ran[2], limits[2]), part_of(ran[1], limits[1]))
     elif loop.exits:
         share = constant(0.0, 1.0, 0.5)
     context.meter.add(source, share)
+
+
+def _counted(node: ast.For | ast.AsyncFor, iterable: Value) -> Counter | None:
+    """The counter that a loop over a range with a known start and step binds."""
+    if iterable.kind != "range" or not isinstance(iterable.payload, tuple) or not isinstance(node.target, ast.Name):
+        return None
+    start, step, _ = iterable.payload
+    return Counter(node.target.id, start, step)
 
 
 def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Value) -> bool:
@@ -179,7 +192,7 @@ def read_loop(
     frame.yields = ZERO
     multiplied: dict[str, tuple[Quantity, Quantity]] = {}
     body, exit_range = _read_iteration(context, node, loop, bind)
-    count = until_early_exit(context, trips, loop, exit_range, node)
+    count = _until_early_exit(context, trips, loop, exit_range, node)
     # Functions that the body calls may fill containers around them.
     filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
     changes = _changes(context, first, frame.names, assigned | filled, context.block(node).updates)
@@ -288,6 +301,27 @@ def read_loop(
         else:
             execute(context, node.orelse)
     return count
+
+
+def _until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
+    """The number of iterations, in view of exits inside the body."""
+    if going == ALWAYS or not loop.exits:
+        return trips
+    if going[2] <= 0:
+        return mixed([(1.0, ONE)]) if trips.constant is None or trips.constant[1] >= 1 else trips
+    leaves = max(1 - going[1], 1e-3)
+    whole = trips.constant
+    only_errors = not (context.block(node).breaks or context.block(node).returns)
+    if only_errors:
+        return mixed([(0.0, ONE), (1.0, trips)])
+    if whole is not None:
+        low, likely, high = whole
+        if leaves < 0.2:
+            expected = min((1 - (1 - leaves) ** min(likely, 1e6)) / leaves, likely) if leaves < 0.06 else likely / 2
+        else:
+            expected = likely / 2
+        return constant(min(1.0, low), high, max(expected, min(likely, 1.0)))
+    return mixed([(0.5, ZERO), (0.5, trips)])
 
 
 def _read_again(

@@ -31,6 +31,7 @@ _COMPUTED = {
     "pathlib.Path": ("pathlib.Path", 120),
     **dict.fromkeys(("datetime.date", "datetime.datetime", "datetime.timedelta"), ("datetime.datetime", 48)),
 }  # fmt: skip
+_LESS = Quantity({(): (0.0, 0.5, 1.0)})  # the share of a divisor that remains
 
 
 def binary_operation(context: Context, op: ast.operator, left: Value, right: Value) -> Value:
@@ -260,6 +261,8 @@ def _combined(op: ast.operator, left: Quantity | None, right: Quantity | None) -
         return constant(0.0, divisor[2])
     if divisor is not None and divisor[1] > 1 and isinstance(op, ast.Mod):
         return constant(0.0, divisor[2] - 1)
+    if right is not None and isinstance(op, ast.Mod):
+        return right * _LESS
     if left is None or right is None:
         return None
     if divisor is None and isinstance(op, (ast.LShift, ast.Pow)):

@@ -258,6 +258,9 @@ def read_break(context: Context, node: ast.Break) -> None:
 
 def read_continue(context: Context, node: ast.Continue) -> None:
     """Read ``continue``."""
+    states = context.frame.loops[-1].continued if context.frame.loops else None
+    if states is not None:
+        states.append((scaled(context.path, context.meter.reach)[1], dict(context.frame.names)))
     context.stop()
 
 

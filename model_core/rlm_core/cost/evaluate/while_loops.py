@@ -10,15 +10,9 @@ from functools import lru_cache
 from rlm_core.types import CauseKind
 
 from ..bounds.amortised import paid_by_outer_loop
-from ..bounds.counters import NEVER
-from ..bounds.exits import ends_inside
-from ..bounds.iterations import (
-    estimated_iterations,
-    exact_iterations,
-    iterations_of_search,
-    iterations_until_break,
-    most_iterations,
-)
+from ..bounds.conditions import ends_inside, iterations_of, iterations_until_exit
+from ..bounds.solver import NEVER
+from ..bounds.worklists import iterations_of_search
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute, peek
 from ..domain.frames import Frame, Loop
@@ -49,10 +43,9 @@ def read_while(context: Context, node: ast.While) -> None:
     if paid is not None:
         read_loop(context, node, loop, paid, None)
         return
-    ends = exact_iterations(context, node)
-    endless = ends == NEVER and not ends_inside(context.block(node))
-    trips = constant(ends[0], ends[2], ends[1]) if ends not in (None, NEVER) else None
-    if ends is None:
+    trips = iterations_of(context, node)
+    endless = trips == NEVER and not ends_inside(context.block(node))
+    if trips is None or (trips.exact is None and trips.constant is not None):
         if _never_changes(node, context.block(node), context.frame):
             if truth is None:
                 _read_maybe_endless(context, node, loop)
@@ -60,12 +53,9 @@ def read_while(context: Context, node: ast.While) -> None:
             endless = True
         elif truth is True and _read_each_iteration(context, node, loop):
             return
-        else:
-            loop.items = iterations_of_search(context, node)
-            trips = loop.items or estimated_iterations(context, node)
-    if ends is None and trips is not None and trips.constant is not None:
-        trips = trips.at_most(most_iterations(context, node))
-    if trips is None:
+    if trips is None and not endless:
+        trips = loop.items = iterations_of_search(context, node)
+    if trips is None or trips == NEVER:
         trips = ONE if endless else context.trips_of(node)
     read_loop(context, node, loop, trips, None, endless=endless)
 
@@ -81,8 +71,8 @@ def _read_maybe_endless(context: Context, node: ast.While, loop: Loop) -> None:
 def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
     """``while True``: ends only by an exit inside."""
     block = context.block(node)
-    estimated = iterations_until_break(context, node)
-    if estimated is not None:
+    estimated = iterations_until_exit(context, node)
+    if estimated is not None and estimated != NEVER:
         read_loop(context, node, loop, estimated, None)
         return
     leaves = block.breaks or block.returns or block.raises or block.leaves_program or _calls_next(node)
