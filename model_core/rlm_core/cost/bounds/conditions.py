@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.quantities import ZERO, Quantity, larger
-from ..domain.syntax import BlockSyntax, LoopNode, leaving
+from ..domain.syntax import BlockSyntax, LoopNode, leaving, walk
 from ..domain.values import SIZED, number_of
 from .solver import NEVER, Gap, iterations, of_all
 from .transitions import Counter, Transitions, transitions
@@ -22,15 +22,17 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 def iterations_of(context: Context, node: ast.While) -> Quantity | None:
     """The iterations of a ``while`` loop by its condition; None where that does not bound them."""
     tests = list(parts(node.test))
-    moves = transitions(context, node) if any(_is_bound(test) for test in tests) else None
+    if not any(_may_bound(context, node, test) for test in tests):
+        return None
+    moves = transitions(context, node)
     return of_all([_of_test(context, node, test, moves) for test in tests]) if moves is not None else None
 
 
 def iterations_until_exit(context: Context, node: LoopNode, counter: Counter | None = None) -> Quantity | None:
     """The iterations of a loop until a comparison in its body, whose branch leaves it, first holds."""
-    tests = list(exit_conditions(node.body))
+    tests = [test for test in exit_conditions(node.body) if _may_bound(context, node, test)]
     moves = transitions(context, node, counter) if tests else None
-    counts = [_of_test(context, node, test, moves) for test in tests if moves is not None]
+    counts = [_of_test(context, node, test, moves) for test in tests] if moves is not None else []
     return next((count for count in counts if count is not None), None)
 
 
@@ -69,31 +71,29 @@ def parts(test: ast.expr) -> Iterator[ast.expr]:
             yield test
 
 
-def _is_bound(test: ast.expr) -> bool:
-    """Return whether a condition may bound a loop: a comparison, a name, or a length."""
+def _may_bound(context: Context, node: LoopNode, test: ast.expr) -> bool:
+    """Return whether a condition compares, or asks for, something that the loop changes."""
+    assigned = context.block(node).assigned
+    if not any(isinstance(part, ast.Name) and part.id in assigned for part in walk(test)):
+        return False
     match test:
-        case ast.Name():
-            return True
-        case ast.Call(func=ast.Name(id="len")):
+        case ast.Name() | ast.Call(func=ast.Name(id="len")):
             return True
         case ast.BoolOp(values=values):
-            return all(map(_is_bound, values))
+            return all(_may_bound(context, node, value) for value in values)
     compared = comparison(test)
     return compared is not None and type(compared.ops[0]) in _NEGATED
 
 
-def _of_test(context: Context, node: LoopNode, test: ast.expr, moves: Transitions | None) -> Quantity | None:
+def _of_test(context: Context, node: LoopNode, test: ast.expr, moves: Transitions) -> Quantity | None:
     """The iterations that one condition allows."""
-    if moves is None:
-        return None
     if isinstance(test, ast.BoolOp):
         # The loop goes on while any of the parts holds.
         counts = [of_all([_of_test(context, node, part, moves) for part in parts(value)]) for value in test.values]
-        known = [count for count in counts if count is not None]
-        most = ZERO
-        for count in known:
-            most = larger(most, count)
-        return most if len(known) == len(counts) else None
+        most: Quantity | None = ZERO
+        for count in counts:
+            most = larger(most, count) if most is not None and count is not None else None
+        return most
     with _in_symbols(context, moves):
         gap = _gap(context, test)
     grown = context.block(node).grown

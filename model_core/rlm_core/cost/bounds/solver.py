@@ -63,7 +63,7 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
     """
     distance, start = _without_rest(gap.distance), gap.distance.substituted(starts)
     symbols = [name for name in distance.names if name in starts]
-    if not symbols or any(symbol not in transitions for symbol in symbols):
+    if not symbols or not _is_exact(distance, starts) or any(symbol not in transitions for symbol in symbols):
         return None
     if not _is_linear(distance, starts):
         return _power(distance, transitions, starts, symbols)
@@ -196,6 +196,13 @@ def _is_linear(quantity: Quantity, symbols: Iterable[str]) -> bool:
     """Return whether a quantity has no product or power of symbols, but a number of each."""
     among = set(symbols)
     return all(monomial == _linear(name) for monomial in quantity.terms for name in _names(monomial) & among)
+
+
+def _is_exact(quantity: Quantity, symbols: Iterable[str]) -> bool:
+    """Return whether a quantity has its symbols a known number of times: a remainder has not."""
+    return all(
+        low == high or _names(monomial).isdisjoint(symbols) for monomial, (low, _, high) in quantity.terms.items()
+    )
 
 
 def _linear(symbol: str) -> Monomial:

@@ -86,6 +86,11 @@ def transitions(context: Context, node: LoopNode, counter: Counter | None = None
     return Transitions(names, symbols, starts, after)
 
 
+def is_symbolic(quantity: Quantity | None) -> bool:
+    """Return whether a quantity is one in symbols: what a loop takes an item from has one where it gets there."""
+    return quantity is not None and any(name.startswith(_SYMBOL) for name in quantity.names)
+
+
 def _symbolic(value: Value, symbol: str) -> tuple[Value, Quantity] | None:
     """A value with a symbol in place of its number or size, and what the symbol stands for at first."""
     size = of_size(symbol)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import library
+from ..bounds.transitions import is_symbolic
 from ..domain.context import Context
 from ..domain.quantities import ONE, constant
 from ..domain.records import replace
@@ -139,7 +140,9 @@ def apply_effects(context: Context, function: ast.Attribute, receiver: Value, ar
     """Apply what a method adds to its receiver or takes from it."""
     method = function.attr
     if isinstance(function.value, ast.Name) and method in _REMOVING:
-        shrink(context, function.value.id, receiver, at_least_one=method not in SHRINKING)
+        is_key = receiver.kind == "dict" and method == "pop"  # which may be missing
+        at_least_one = method not in SHRINKING or (not is_key and is_symbolic(receiver.size))
+        shrink(context, function.value.id, receiver, at_least_one=at_least_one)
         return
     if not args:
         return
