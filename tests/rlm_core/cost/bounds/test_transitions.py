@@ -50,7 +50,7 @@ def test_transitions_are_what_the_statements_do(lines: list[str], after: dict[st
             assert found[symbol].terms[monomial] == pytest.approx(quantity.terms[monomial])
 
 
-def test_symbols_stand_for_the_values_before_the_loop() -> None:
+def test_starts_are_the_values_before_the_loop() -> None:
     starts = moves("x += 1", "items.append(x)")[1].starts
     assert starts == {"@0x": ONE, "@0items": constant(3)}
 
