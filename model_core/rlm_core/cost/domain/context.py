@@ -114,23 +114,31 @@ class Context:
 
     @contextmanager
     def trial(self) -> Iterator[Meter]:
-        """Read something with a separate meter, and take back all that it does but the nodes that it takes."""
+        """Read something with a separate meter, and take back all that it does.
+
+        The syntax nodes that it takes do not count, since what is tried is read after it as well.
+
+        Raises:
+            TooComplex: more syntax nodes than are left.
+        """
         frames = {id(frame): frame for frame in (self.frame, *self.open)}
         for frame in list(frames.values()):
             while frame.parent is not None:
                 frame = frame.parent
                 frames[id(frame)] = frame
         kept = [(frame, frame.checkpoint()) for frame in frames.values()]
-        largest, left, depth, awaited = self.largest_block, self.left_in_receiver, self.loop_depth, set(self.awaited)
+        nodes, depth, awaited = self.left, self.loop_depth, set(self.awaited)
+        largest, left_in_receiver = self.largest_block, self.left_in_receiver
         with self.region(Meter()) as meter:
             self.path = ALWAYS
             try:
                 yield meter
+                self.left = nodes
             finally:
                 for frame, checkpoint in kept:
                     frame.take_back(checkpoint)
-                self.largest_block, self.left_in_receiver, self.loop_depth = largest, left, depth
-                self.awaited = awaited
+                self.loop_depth, self.awaited = depth, awaited
+                self.largest_block, self.left_in_receiver = largest, left_in_receiver
 
     @contextmanager
     def inside(self, frame: Frame) -> Iterator[None]:
