@@ -746,12 +746,13 @@ class CostAtSizes:
     """The evidence for a cost at given sizes.
 
     ``curve``: a line through measurements at several sizes; ``beyond`` is how far the size is above the largest of
-    them, at least 1. ``arithmetic``: the text fixes everything but the sizes. ``bound``: it does not; the cost is at
-    least ``least``, and the calls of unknown cost come on top of it. Then the numbers of the prediction are still those
-    for small inputs.
+    them, at least 1. ``arithmetic``: the text fixes everything but the sizes. Where it does not, the cost is at least
+    ``least``, and the calls of unknown cost come on top of it: ``predicted`` is the number at the sizes that functions
+    which were measured at several sizes suggest; of a ``bound`` there is none, and the numbers of the prediction are
+    still those for small inputs.
     """
 
-    kind: Literal["curve", "arithmetic", "bound"]
+    kind: Literal["curve", "arithmetic", "predicted", "bound"]
     sizes: tuple[SizeValue, ...]
     beyond: float = 1.0
     least: float = 0.0
@@ -771,12 +772,12 @@ class SizedPrediction(Prediction):
     @property
     def source(self) -> NumberSource:
         """The source of the number."""
-        kinds: dict[str, NumberSource] = {"curve": "curve", "arithmetic": "predicted"}
+        kinds: dict[str, NumberSource] = {"curve": "curve", "arithmetic": "predicted", "predicted": "predicted"}
         return kinds.get(self.at.kind, self.small.source)
 
     def above(self, value: float) -> float:
         """The probability that the cost is above ``value``; of a bound, at least that for small inputs."""
-        if self.at.kind == "bound" and self.at.least > value:
+        if self.at.least > value:
             return LEVELS[-1]
         return Prediction.above(self, value)
 

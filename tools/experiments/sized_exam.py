@@ -1,39 +1,54 @@
 """How good costs at given sizes are on functions that were measured at several sizes.
 
-    python -m tools.experiments.sized_exam LABELS... --source-cache DIR [--count 300] [--seed 0]
+    python -m tools.experiments.sized_exam LABELS... --source-cache DIR [--count 300] [--seed 0] [--any]
 
-In: labels of `python -m tools.label_run.collect`. Of functions with a loop over an input that grew, ``--count`` are
-drawn; each is predicted at the recorded sizes of its inputs at 1, 10 and 100 times those of the tests, as `rlm-lsp
-predict` does without measurements. Out: JSON with how many are answered by a number, and how many of these numbers have
-the measured time inside their band and within a factor of 10. `small inputs` and lower bounds do not count as answers;
-of bounds it is counted how many hold.
+In: labels of `python -m tools.label_run.collect`. Of functions with a loop over an input that grew (with ``--any``, of
+all), ``--count`` are drawn (0: all of them); each is predicted at the recorded sizes of its inputs at 1, 10 and 100
+times those of the tests, as `rlm-lsp predict` does without measurements. Out: JSON with the number of answers of each
+kind, by factor: how many numbers have the measured time inside their band and within a factor of 3 and 10, next to the
+number for small inputs, and how many lower bounds hold.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+import math
 import random
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rlm_core.cost.input_uses import USES, input_uses
-from rlm_core.folders import ScratchFolder
 from rlm_core.inference.adaptation.predictor import with_corrections
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.sized_predictor import may_end_early
 from rlm_core.inference.student import OnnxPredictor
-from rlm_core.training.datasets.cache import find_archive, find_wheel, open_wheel
-from rlm_core.training.datasets.functions import UnpackedPackage, WheelSources
-from rlm_core.types import CodeText, Query, SizedPrediction, SizeValue
+from rlm_core.training.datasets.scaled import labelled_functions, read_labels
+from rlm_core.types import CodeText, Prediction, Query, SizedPrediction, SizeValue
 
 _FACTORS = (1, 10, 100)
 _LOOPS = [USES.index(name) for name in ("loops", "comprehensions")]
+_LEAST = 5e-8  # seconds: below, nothing is resolved
+_HOLDS = 1.25  # a bound may be above a time by what measurements differ by
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An answer at sizes ``factor`` times those of the tests, next to the measured ``seconds``.
+
+    ``kind`` is that of :class:`~rlm_core.types.CostAtSizes`, ``fixed`` for a text that fixes its cost without sizes,
+    or ``small inputs``.
+    """
+
+    kind: str
+    factor: int
+    seconds: float
+    answer: Prediction
+    may_end_early: bool
 
 
 def loops_over(text: str, inputs: list[str]) -> bool:
@@ -41,60 +56,63 @@ def loops_over(text: str, inputs: list[str]) -> bool:
     return any(input_uses(text).features(name)[place] for name in inputs for place in _LOOPS)
 
 
-def functions(
-    labels: list[dict[str, Any]], cache: Path, *, with_loop: bool = True
-) -> Iterator[tuple[dict[str, Any], CodeText]]:
-    """The labelled functions as `rlm-lsp predict` reads them; ``with_loop`` means one over an input that grew."""
-    packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for label in labels:
-        packages[label["package"], label["version"]].append(label)
-    for (package, version), rows in packages.items():
-        repository = rows[0].get("repository")
-        if repository:
-            archive = find_archive(cache, repository, version, download=True)
-        else:
-            archive = find_wheel(cache, package, version, download=True)
-        if archive is None:
-            continue
-        with open_wheel(archive) as file, ScratchFolder() as folder:
-            sources = WheelSources(file)
-            unpacked = UnpackedPackage(sources, folder)
-            for row in rows:
-                text, unit, _ = sources.function(row)
-                if text is None or unit is None:
-                    continue
-                if not with_loop or loops_over(text, row["points"][0]["grown"]):
-                    yield row, unpacked.code(row["file"], unit)
-
-
-def judge(predictor: Predictor, label: dict[str, Any], code: CodeText, tally: Counter[str]) -> None:
-    """Count the answers about one function."""
+def judged(predictor: Predictor, label: dict[str, Any], code: CodeText) -> Iterator[Judged]:
+    """The answers about one function."""
     grown = label["points"][0]["grown"]
     for point in label["points"]:
-        if point["grown"] != grown or point["factor"] not in _FACTORS:
+        if point["grown"] != grown or point["factor"] not in _FACTORS or point["seconds"] <= 0:
             continue
-        sizes = tuple(SizeValue(name, float(size), "query") for name, size in point["sizes"].items())
+        sizes = tuple(SizeValue(name, float(min(size, 1e300)), "query") for name, size in point["sizes"].items())
         [[answer]] = predictor.predict([replace(code, sizes=sizes)], [[Query("latency")]])
-        tally["asked"] += 1
-        if not isinstance(answer, SizedPrediction):
-            tally["fixed" if code.work is not None and code.work.fixed else "small inputs"] += 1
-            continue
-        seconds = point["seconds"]
-        if answer.at.kind == "bound":
-            tally["bounds"] += 1
-            tally["bounds that hold"] += answer.at.least <= seconds * 1.25
-            continue
-        low, high, median = answer.bands[0].low, answer.bands[0].high, answer.median
-        assert median is not None, "a number at sizes has a median"
-        tally["answered"] += 1
-        tally["inside"] += low <= seconds <= high
-        tally["within 10x"] += median / 10 <= seconds <= median * 10
-        tally["within 3x"] += median / 3 <= seconds <= median * 3
-        tally["below the band"] += seconds < low
-        if may_end_early(code):
-            tally["with a loop that may end early"] += 1
-            tally["of these inside"] += low <= seconds <= high
-            tally["of these below"] += seconds < low
+        kind = "fixed" if code.work is not None and code.work.fixed else "small inputs"
+        if isinstance(answer, SizedPrediction):
+            kind = answer.at.kind
+        yield Judged(kind, point["factor"], max(point["seconds"], _LEAST), answer, may_end_early(code))
+
+
+def report(rows: Sequence[Judged]) -> dict[str, Any]:
+    """The figures of all answers, by kind."""
+    kinds = {kind: [row for row in rows if row.kind == kind] for kind in sorted({row.kind for row in rows})}
+    result: dict[str, Any] = {"asked": len(rows)} | {kind: len(of_kind) for kind, of_kind in kinds.items()}
+    for kind in ("arithmetic", "predicted"):
+        of_kind = kinds.get(kind, [])
+        groups = {"all": of_kind} | {
+            f"{factor} times": [row for row in of_kind if row.factor == factor] for factor in _FACTORS
+        }
+        groups["loop that may end early"] = [row for row in of_kind if row.may_end_early]
+        groups["others"] = [row for row in of_kind if not row.may_end_early]
+        result[f"{kind}, figures"] = {name: numbers(group) for name, group in groups.items() if group}
+    bounds = [
+        row.answer.at.least <= row.seconds * _HOLDS
+        for row in rows
+        if isinstance(row.answer, SizedPrediction) and row.answer.at.least > 0
+    ]
+    return result | {"bounds": len(bounds), "bounds that hold": round(float(np.mean(bounds)), 3) if bounds else None}
+
+
+def numbers(rows: Sequence[Judged]) -> dict[str, Any]:
+    """The figures of numbers at sizes; of errors and shares, first that of the number for small inputs."""
+    errors = np.array([[_error(_small(row.answer), row), _error(row.answer, row)] for row in rows])
+    bands = [row.answer.bands[0] for row in rows]
+    below = [row.seconds < band.low for row, band in zip(rows, bands, strict=True)]
+    above = [row.seconds > band.high for row, band in zip(rows, bands, strict=True)]
+    return {
+        "answers": len(rows),
+        "error in decades": np.median(errors, axis=0).round(3).tolist(),
+        "within 3x": np.mean(errors < math.log10(3), axis=0).round(3).tolist(),
+        "within 10x": np.mean(errors < 1, axis=0).round(3).tolist(),
+        "inside the band": round(1 - float(np.mean(below) + np.mean(above)), 3),
+        "below": round(float(np.mean(below)), 3),
+        "median width": round(float(np.median([band.high / max(band.low, _LEAST) for band in bands])), 1),
+    }
+
+
+def _small(answer: Prediction) -> Prediction:
+    return answer.small if isinstance(answer, SizedPrediction) else answer
+
+
+def _error(answer: Prediction, row: Judged) -> float:
+    return abs(math.log10(max(answer.median or 0.0, _LEAST) / row.seconds))
 
 
 def main() -> None:
@@ -104,24 +122,21 @@ def main() -> None:
     parser.add_argument("--source-cache", type=Path, required=True)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", type=int, default=0, help="print so many answers outside their band")
+    parser.add_argument("--any", action="store_true", help="also functions without a loop over an input that grew")
     options = parser.parse_args()
-    labels = []
-    for path in options.labels:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            labels += [json.loads(line) for line in file]
-    found = list(functions(labels, options.source_cache))
-    chosen = random.Random(options.seed).sample(found, min(options.count, len(found)))
+    found = [
+        (label, code)
+        for label, code in labelled_functions(read_labels(options.labels), options.source_cache)
+        if options.any or loops_over(code.text, label["points"][0]["grown"])
+    ]
+    count = min(options.count or len(found), len(found))
     predictor = with_corrections(OnnxPredictor(builtin(), threads=1))
-    tally: Counter[str] = Counter()
-    for label, code in chosen:
-        before = tally["inside"], tally["answered"]
-        judge(predictor, label, code, tally)
-        if options.show and tally["answered"] - before[1] > tally["inside"] - before[0]:
-            options.show -= 1
-            print(label["package"], label["qualname"], label["points"][0]["sizes"], label["points"][0]["seconds"])
-            print(code.text)
-    print(json.dumps({"functions with such a loop": len(found), "drawn": len(chosen)} | dict(tally), indent=1))
+    rows = [
+        row
+        for label, code in random.Random(options.seed).sample(found, count)
+        for row in judged(predictor, label, code)
+    ]
+    print(json.dumps({"functions": len(found), "drawn": count} | report(rows), indent=1))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 Input: a predictor's answers and the sizes of each text (``CodeText.sizes``). Output: where a curve through measurements
 covers the sizes, its value; where the text fixes everything but the sizes, what the predictor says about the text with
 these sizes in it, with the band of texts that fix their cost, which reaches further down where a loop may end early;
-where calls stay unknown, a lower bound that names them. Otherwise the predictor's own answer, which is for inputs like
-those of tests.
+where calls stay unknown, a number from functions that were measured at several sizes, if it can be stated, and a lower
+bound that names the calls. Otherwise the predictor's own answer, which is for inputs like those of tests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rlm_core.cost.at_sizes import calls_at, depends_on_nothing
+from rlm_core.cost.at_sizes import calls_at, depends_on_nothing, unknown_waits
 from rlm_core.cost.input_uses import USES, input_uses
 from rlm_core.queries.function_sizes import (
     analysis_sizes,
@@ -35,13 +35,16 @@ from rlm_core.types import (
     Query,
     SizedPrediction,
     SizeValue,
+    WorkFacts,
     small_answer,
 )
 
 from .calibration import bands
 from .cost_curve import curve_at, curve_of
 from .crossing import crossing
-from .predictor import PredictorWrapper
+from .model_store import builtin
+from .predictor import Predictor, PredictorWrapper
+from .sized_cost import SizedCostHead
 from .work_mixture import facts_of, is_fixed, known_wait, stated_floor
 
 _MOST_CALLS = 4  # named in a bound
@@ -52,7 +55,14 @@ _MAY_END_EARLY = USES.index("loops_that_may_end_early")
 
 
 class SizedPredictor(PredictorWrapper):
-    """Another predictor whose answers about functions hold for known sizes; texts without sizes pass through."""
+    """Another predictor whose answers about functions hold for known sizes; texts without sizes pass through.
+
+    ``head`` predicts costs at sizes that the text does not fix.
+    """
+
+    def __init__(self, base: Predictor, head: SizedCostHead | None = None) -> None:
+        super().__init__(base)
+        self._head = head or SizedCostHead(builtin())
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -77,8 +87,30 @@ class SizedPredictor(PredictorWrapper):
             )
             for (i, code, left), line in zip(open_answers, sized, strict=True):
                 for j, answer in zip(left, line, strict=True):
-                    answers[i][j] = _at_sizes(answers[i][j], answer, code, texts[i])
+                    answers[i][j] = self._at_sizes(answers[i][j], answer, code, texts[i])
         return answers
+
+    def _at_sizes(self, small: Prediction, answer: Prediction, at_sizes: CodeText, code: CodeText) -> Prediction:
+        """The answer at sizes: a number if the text fixes the rest or others show it, else a bound or ``small``."""
+        work = at_sizes.work
+        assert work is not None, "only texts with facts are asked about"
+        used, median = used_sizes(code), answer.median
+        if depends_on_nothing(work, small.metric) and is_fixed(answer) and median is not None:
+            if small.metric == "latency" and may_end_early(code):
+                answer = _down_to(answer, work.latency.known.least + known_wait(work)[0])
+            at = CostAtSizes("arithmetic", used)
+            return sized(answer, small, at, median, answer.bands, answer.quantiles)
+        if small.metric != "latency" or work.endless is not None or small.median is None:
+            return small
+        bound = _bound(small, work, code, used)
+        if small.source == "predicted" and not unknown_waits(work):
+            cost = self._head.cost(code, at_sizes, small, bound.least)
+            if cost is not None:
+                at = CostAtSizes("predicted", used, least=bound.least, calls=bound.calls)
+                return sized(small, small, at, cost.median, (cost.band,), cost.quantiles)
+        if not (bound.least or bound.calls):
+            return small
+        return sized(small, small, bound, small.median, small.bands, small.quantiles)
 
     def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
@@ -142,25 +174,14 @@ def _on_curve(answer: Prediction, sizes: Sequence[SizeValue]) -> SizedPrediction
     return sized(answer, answer, at, value.median, (value.band,), value.quantiles)
 
 
-def _at_sizes(small: Prediction, answer: Prediction, at_sizes: CodeText, code: CodeText) -> Prediction:
-    """The answer at sizes: a number where the text fixes the rest, else a bound, else the one for small inputs."""
-    work = at_sizes.work
-    assert work is not None, "only texts with facts are asked about"
-    used, median = used_sizes(code), answer.median
-    if depends_on_nothing(work, small.metric) and is_fixed(answer) and median is not None:
-        if small.metric == "latency" and may_end_early(code):
-            answer = _down_to(answer, work.latency.known.least + known_wait(work)[0])
-        at = CostAtSizes("arithmetic", used)
-        return sized(answer, small, at, median, answer.bands, answer.quantiles)
-    if small.metric != "latency" or work.endless is not None or small.median is None:
-        return small
+def _bound(small: Prediction, work: WorkFacts, code: CodeText, used: tuple[SizeValue, ...]) -> CostAtSizes:
+    """The least cost at sizes and the calls on top of it; neither where the number for small inputs says as much."""
     least = stated_floor(work, "latency") + known_wait(work)[0]
     calls = tuple(calls_at(code.work, analysis_sizes(code, code.sizes))) if code.work is not None else ()
     is_asked = any(size.source not in ("recorded", "calls") for size in used)
-    if least <= small.median and not (calls and is_asked):
-        return small  # the bound says nothing that the number for small inputs does not
-    at = CostAtSizes("bound", used, least=least, calls=calls[:_MOST_CALLS])
-    return sized(small, small, at, small.median, small.bands, small.quantiles)
+    if least <= (small.median or 0.0) and not (calls and is_asked):
+        return CostAtSizes("bound", used)
+    return CostAtSizes("bound", used, least=least, calls=calls[:_MOST_CALLS])
 
 
 def may_end_early(code: CodeText) -> bool:

@@ -153,6 +153,13 @@ def analysis_sizes(code: CodeText, sizes: Sequence[SizeValue]) -> dict[str, floa
     return {name: size.value for name, size in found.items() if size is not None}
 
 
+def input_sizes(code: CodeText) -> dict[str, float]:
+    """The values of the sizes of a text that its facts depend on, by input."""
+    known = {size.name: size for size in code.sizes}
+    found = {behind: _value_of(behind, known) for behind in inputs_of(code.text, code.work).values()}
+    return {behind: size.value for behind, size in found.items() if size is not None}
+
+
 def used_sizes(code: CodeText) -> tuple[SizeValue, ...]:
     """The sizes of a text that its facts depend on."""
     known = {size.name: size for size in code.sizes}

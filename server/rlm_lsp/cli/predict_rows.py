@@ -98,6 +98,7 @@ ANSWER_COLUMNS: dict[str, Any] = {
             "growth": {"class": str, "probability": float, "sizes": [str]},
             "source": str,
             "holds_for": str,
+            "evidence": str,
             "bound": {"least": float},
             "small_inputs": {"median": float, "low": float, "high": float},
         }

@@ -97,6 +97,10 @@ class PredictionRow(Answer):
         " several sizes, or predicted"
     )
     holds_for: str | None = Field(description="Of a function: small inputs, measured sizes, given sizes or all inputs")
+    evidence: Literal["curve", "arithmetic", "predicted", "bound"] | None = Field(
+        description="What supports a cost at given sizes: measurements at several sizes, a text that fixes the rest, or"
+        " functions that were measured at several sizes; a bound says only the least"
+    )
     sizes: Mapping[str, SizeAnswer] = Field(description="The given or recorded sizes of inputs")
     curve: CurveAnswer | None = Field(description="The measured cost as a function of one size")
     bound: BoundAnswer | None = Field(description="The least cost at the given sizes, where calls are of unknown cost")

@@ -25,7 +25,7 @@ from rlm_core.types import (
 )
 
 from .abstentions import reason, shown, sizes_origin
-from .size_words import measured_curve
+from .size_words import has_bound, measured_curve
 from .work_words import parts_of, worst_case_form, worst_cases
 
 
@@ -81,8 +81,8 @@ def size_fields(prediction: Prediction) -> dict[str, Any]:
     """Return the inputs for which the cost of a function holds, and what is known at other sizes.
 
     ``sizes`` are the given ones, else those at which it was measured. ``small_inputs`` is the cost for inputs like
-    those of tests where the number is for given sizes. ``bound`` is the least that a call takes at the given sizes, and
-    the calls of unknown cost on top of it.
+    those of tests where the number is for given sizes, and ``evidence`` is what supports it there. ``bound`` is the
+    least that a call takes at the given sizes, and the calls of unknown cost on top of it.
     """
     small, curve, holds_for = small_answer(prediction), measured_curve(prediction), prediction.holds_for
     at = prediction.at if isinstance(prediction, SizedPrediction) else None
@@ -91,16 +91,16 @@ def size_fields(prediction: Prediction) -> dict[str, Any]:
         sizes = {size.name: size_value_fields(size) for size in at.sizes}
     elif isinstance(small, MeasuredPrediction):
         sizes = {name: {"source": "recorded", **asdict(spread)} for name, spread in small.cost.sizes}
-    is_bound = at is not None and at.kind == "bound"
     return {
         "holds_for": holds_for.value if holds_for is not None else None,
+        "evidence": at.kind if at is not None else None,
         "sizes": sizes,
         "curve": _curve_fields(curve) if curve is not None else None,
         "beyond_measured": at.beyond if at is not None and at.kind == "curve" else None,
         "bound": {"least": at.least, "calls": {call.name: call.times for call in at.calls}}
-        if at is not None and is_bound
+        if at is not None and has_bound(at)
         else None,
-        "small_inputs": _interval_fields(small) if at is not None and not is_bound else None,
+        "small_inputs": _interval_fields(small) if at is not None and at.kind != "bound" else None,
     }
 
 

@@ -35,6 +35,7 @@ SOURCE_WORDS: Mapping[SizeSource, str] = {
     "calls": "from a call",
 }
 SMALL_INPUTS = "for small inputs, like those of tests"
+_PREDICTED = "is predicted from functions that were measured at several sizes"
 _MOST_NAMED = 3
 _MOST_NAME = 24
 
@@ -123,6 +124,11 @@ def stated_bound(prediction: Prediction) -> str | None:
     return None
 
 
+def has_bound(at: CostAtSizes) -> bool:
+    """Return whether a lower bound says something about a cost."""
+    return at.kind == "bound" or at.least > 0 or bool(at.calls)
+
+
 def _calls(count: CallCount) -> str:
     times = labels.size(count.times)
     return _short(count.name) if times == "1" else f"{times} × {_short(count.name)}"
@@ -147,7 +153,7 @@ def crossing_words(crossing: Crossing) -> str:
 
 def holds_words(prediction: Prediction) -> str:
     """Describe for which inputs a number holds: ``at items=10k``; empty for what depends on no input."""
-    if isinstance(prediction, SizedPrediction) and prediction.at.kind != "bound":
+    if isinstance(prediction, SizedPrediction) and _is_at_sizes(prediction):
         return f"at {sizes(prediction.at.sizes)}"
     small = small_answer(prediction)
     if isinstance(small, MeasuredPrediction) and small.cost.sizes:
@@ -169,7 +175,10 @@ def size_notes(prediction: Prediction) -> list[str]:
     if isinstance(prediction, SizedPrediction):
         at = prediction.at
         text = f"at {origins(at.sizes)}"
-        if stated_bound(prediction) is not None:
+        if at.kind == "predicted":
+            text = f"{labels.METRIC_WORDS[prediction.metric]} predicted {text}"
+            text += f"; {bound(prediction.metric, at)}" if has_bound(at) else ""
+        elif stated_bound(prediction) is not None:
             text += f"; {labels.marked_spread(prediction.small)} {SMALL_INPUTS}"
         elif at.kind == "bound":
             text = f"{bound(prediction.metric, at)} {text}"
@@ -192,9 +201,15 @@ def shared_sizes(predictions: Sequence[Prediction]) -> tuple[SizeValue, ...]:
     return next(iter(found)) if len(found) == 1 else ()
 
 
+def _is_at_sizes(prediction: Prediction) -> bool:
+    """Return whether a number is for given sizes."""
+    return isinstance(prediction, SizedPrediction) and prediction.at.kind != "bound"
+
+
 def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
     """Describe the sizes that numbers hold for, as far as the table of a hover does not."""
     lines: dict[str, None] = {}
+    is_mixed = any(map(_is_at_sizes, predictions)) and not all(map(_is_at_sizes, predictions))
     for prediction in predictions:
         word = labels.METRIC_WORDS[prediction.metric]
         if isinstance(prediction, SizedPrediction):
@@ -205,8 +220,14 @@ def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
             else:
                 small = labels.marked_spread(prediction.small)
                 lines[f"sizes: {origins(at.sizes)}"] = None
+                if at.kind == "predicted":
+                    lines[f"the {word} above is for these sizes: it {_PREDICTED}"] = None
+                    if has_bound(at):
+                        lines[f"{word} {bound(prediction.metric, at)} at these sizes"] = None
                 if small:
                     lines[f"{word} {SMALL_INPUTS}: {small}"] = None
+        elif is_mixed and prediction.holds_for is HoldsFor.SMALL_INPUTS:
+            lines[f"the {word} above is {SMALL_INPUTS}"] = None
         curve = measured_curve(prediction)
         if curve is not None:
             lines[f"{word} {curve_words(curve)}"] = None
@@ -223,7 +244,7 @@ def label_forms(prediction: Prediction, form: str) -> list[str]:
         if at.kind == "bound":
             return [bound(prediction.metric, at, most) for most in (2, 1)] if prediction.source == "predicted" else []
         number = labels.marked_median(prediction)
-        if form == "band" and prediction.band is not None and at.kind == "arithmetic":
+        if form == "band" and prediction.band is not None and at.kind != "curve":
             number = labels.band(prediction.metric, prediction.band, prediction.floor)
         named = " ".join(f"{value.name} {labels.size(value.value)}" for value in at.sizes)
         values = " × ".join(labels.size(value.value) for value in at.sizes)

@@ -13,8 +13,11 @@ inputs grew together, it belongs to the one that explains the growth alone; wher
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -23,8 +26,9 @@ from typing import Any
 import pyarrow as pa
 
 from rlm_core.folders import ScratchFolder
+from rlm_core.types import CodeText
 
-from .cache import find_archive, open_wheel
+from .cache import find_archive, find_wheel, open_wheel
 from .functions import PackageBuilder, PackageRows, UnpackedPackage, WheelSources
 from .schema import open_parquet, write_facts
 from .splits import split_of
@@ -102,6 +106,42 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
                 }
             )
     return rows, left_out
+
+
+def read_labels(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The labels of files that ``python -m tools.label_run.collect`` writes."""
+    labels: list[dict[str, Any]] = []
+    for path in paths:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            labels += map(json.loads, file)
+    return labels
+
+
+def labelled_functions(
+    labels: Iterable[dict[str, Any]], cache: Path, *, download: bool = True
+) -> Iterator[tuple[dict[str, Any], CodeText]]:
+    """The labels of a label run with their functions as ``rlm-lsp predict`` reads them, package by package.
+
+    Those whose source is not found are left out.
+    """
+    packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for label in labels:
+        packages[label["package"], label["version"]].append(label)
+    for (package, version), rows in packages.items():
+        repository = rows[0].get("repository")
+        if repository:
+            archive = find_archive(cache, repository, version, download=download)
+        else:
+            archive = find_wheel(cache, package, version, download=download)
+        if archive is None:
+            continue
+        with open_wheel(archive) as file, ScratchFolder() as folder:
+            sources = WheelSources(file)
+            unpacked = UnpackedPackage(sources, folder)
+            for row in rows:
+                text, unit, _ = sources.function(row)
+                if text is not None and unit is not None:
+                    yield row, unpacked.code(row["file"], unit)
 
 
 def slopes_by_input(points: Sequence[Point], metric: str) -> dict[str, float]:
