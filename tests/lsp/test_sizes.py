@@ -32,6 +32,15 @@ def send(orders: list[str]) -> None:
         fetch(order)
 """
 
+NAMES = """\
+def names(orders):
+    found = []
+    for order in orders:
+        if order.name:
+            found.append(order.name.strip().lower())
+    return found
+"""
+
 
 async def test_the_hint_holds_for_the_sizes_of_a_comment_and_follows_it(start: Start, tmp_path: Path) -> None:
     session = await start(options={"hintsShown": "all"})
@@ -51,6 +60,19 @@ async def test_the_hint_of_a_bound_names_the_calls(start: Start, tmp_path: Path)
     [label] = (await session.labels(uri, 1)).values()
     assert label.startswith("≥")
     assert label.endswith(" + 10k × fetch()")
+
+
+async def test_a_number_at_sizes_that_the_text_does_not_fix_is_called_predicted(start: Start, tmp_path: Path) -> None:
+    session = await start(options={"hintsShown": "all"})
+    uri = session.open(tmp_path / "a.py", f"# rlm: sizes orders=100\n{NAMES}")
+    [label] = (await session.labels(uri, 1)).values()
+    assert label.endswith(" at orders 100")
+    assert not label.startswith("≥")
+    text = unpadded(await session.hover(uri, 1, 6))
+    assert "one call, latency at orders=100 and peak memory for small inputs, like those of tests" in text
+    assert "the latency at these sizes is predicted from other functions that were measured at several sizes" in text
+    assert "latency for small inputs, like those of tests: " in text
+    assert "latency grows about as" in text
 
 
 async def test_the_hover_says_what_is_known_at_several_sizes(start: Start, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ as the trees were fitted to. All of that is known before anything is measured.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,14 +21,16 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache
 
 from rlm_core.errors import ModelError
 from rlm_core.queries.function_sizes import input_sizes, inputs_of
-from rlm_core.types import LEVELS, MEDIAN, Band, CodeText, Prediction
+from rlm_core.types import LEVELS, MEDIAN, Band, CodeText, Prediction, WorkFacts
 
 from . import input_growth, trees
 from .cost_curve import COVERAGE
 from .input_growth import INPUT_GROWTH, STEPS, step_probabilities
+from .model_store import builtin
 from .trees import Forest
 from .work_mixture import known_wait, stated_floor
 
@@ -64,6 +67,7 @@ RISING = frozenset({
 _SLOPES = np.array([0.0, 0.5, 1.0, 2.0])  # that the steps of the growth head stand for
 _LEAST_SECONDS = 5e-8
 _MOST_COUNT = 1e9
+_CACHED_STEPS = 256  # of functions
 _NORMAL = NormalDist()
 _NINTH = _NORMAL.inv_cdf(0.9)
 
@@ -153,16 +157,21 @@ class SizedCost:
 class SizedCostHead:
     """Predicts latencies at sizes; loads the weights in a model's directory on first use.
 
-    Safe to use from several threads.
+    Without a directory, it is the model that ships. Safe to use from several threads; pickled, it is its directory.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
+        self._steps: LRUCache[tuple[str, WorkFacts | None], Steps] = LRUCache(_CACHED_STEPS)
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[SizedCostHead], tuple[Path | None]]:
+        return SizedCostHead, (self._directory,)
 
     @cached_property
     def _forests(self) -> tuple[list[Forest], dict[str, Forest]]:
-        growth = input_growth.load(self._directory / INPUT_GROWTH)["latency"]
-        return growth, load(self._directory / SIZED_COST)
+        directory = self._directory or builtin()
+        return input_growth.load(directory / INPUT_GROWTH)["latency"], load(directory / SIZED_COST)
 
     def cost(self, code: CodeText, at_sizes: CodeText, small: Prediction, least: float) -> SizedCost | None:
         """The latency of a function at the sizes that it comes with; None where it cannot be stated.
@@ -176,10 +185,8 @@ class SizedCostHead:
         Raises:
             ModelError: the weights are missing or corrupt, or are for other features.
         """
-        of_growth, forests = self._forests
-        inputs = input_growth.inputs_of(code)
-        table = step_probabilities(of_growth, input_growth.features_of(code, inputs))
-        steps = dict(zip(inputs, table, strict=True))
+        _, forests = self._forests
+        steps = self._steps_of(code)
         features = features_of(code, at_sizes, small.quantiles, steps)
         if features is None:
             return None
@@ -191,6 +198,20 @@ class SizedCostHead:
         quantiles = tuple(value if value > small.floor else 0.0 for value in values)
         band = Band(quantiles[LEVELS.index(0.1)], quantiles[LEVELS.index(0.9)], COVERAGE)
         return SizedCost(quantiles[MEDIAN], band, quantiles)
+
+    def _steps_of(self, code: CodeText) -> Steps:
+        """The probability of each step by input; cached, since several sizes are asked about."""
+        key = code.text, code.work
+        with self._lock:
+            known = self._steps.get(key)
+        if known is None:
+            of_growth, _ = self._forests
+            inputs = input_growth.inputs_of(code)
+            table = step_probabilities(of_growth, input_growth.features_of(code, inputs))
+            known = dict(zip(inputs, table, strict=True))
+            with self._lock:
+                self._steps[key] = known
+        return known
 
 
 def half_width(forests: Mapping[str, Forest], features: npt.NDArray[np.float32]) -> float:

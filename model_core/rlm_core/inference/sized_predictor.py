@@ -42,7 +42,6 @@ from rlm_core.types import (
 from .calibration import bands
 from .cost_curve import curve_at, curve_of
 from .crossing import crossing
-from .model_store import builtin
 from .predictor import Predictor, PredictorWrapper
 from .sized_cost import SizedCostHead
 from .work_mixture import facts_of, is_fixed, known_wait, stated_floor
@@ -62,7 +61,7 @@ class SizedPredictor(PredictorWrapper):
 
     def __init__(self, base: Predictor, head: SizedCostHead | None = None) -> None:
         super().__init__(base)
-        self._head = head or SizedCostHead(builtin())
+        self._head = head or SizedCostHead()
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""

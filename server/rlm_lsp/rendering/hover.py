@@ -49,6 +49,7 @@ _MEANING: Mapping[Basis, str] = {
     " in the time of one batch on this device",
 }
 _AT_GIVEN_SIZES = "About 80 % of calls at these sizes should fall within the 80 % band"
+_WITH_SUCH_INPUTS = "About 80 % of calls with such inputs should fall within the 80 % band"
 _AT_SIZES = frozenset({"kernel", "module", "network"})
 _DOUBTS: Mapping[MeasurementMark, str] = {
     MeasurementMark.OTHER_MACHINE: "measured on another processor and not scaled to this one, since one has no score"
@@ -117,7 +118,9 @@ def hover_text(
     answered = [prediction for prediction in predictions if prediction.bands]
     by_model = [prediction for prediction in answered if prediction.source == "predicted"]
     at = size_words.shared_sizes(answered)
+    mixed = size_words.mixed_sizes(answered)
     what = f"one call at {quote(size_words.sizes(at))}" if at else labels.BASIS_WORDS[basis]
+    what = f"one call, {quote(mixed)}" if mixed else what
     blocks = [f"{_title(unit, markdown)}: {what}"]
     if answered:
         rows = _rows(answered)
@@ -170,6 +173,8 @@ def _meaning(answered: Sequence[Prediction]) -> str:
     """Describe what a band promises, at the given sizes where all predictions hold for these."""
     if size_words.shared_sizes(answered):
         return _AT_GIVEN_SIZES
+    if size_words.mixed_sizes(answered):
+        return _WITH_SUCH_INPUTS
     return _MEANING[answered[0].basis]
 
 

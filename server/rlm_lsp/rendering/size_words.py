@@ -35,7 +35,7 @@ SOURCE_WORDS: Mapping[SizeSource, str] = {
     "calls": "from a call",
 }
 SMALL_INPUTS = "for small inputs, like those of tests"
-_PREDICTED = "is predicted from functions that were measured at several sizes"
+_PREDICTED = "is predicted from other functions that were measured at several sizes"
 _MOST_NAMED = 3
 _MOST_NAME = 24
 
@@ -201,6 +201,17 @@ def shared_sizes(predictions: Sequence[Prediction]) -> tuple[SizeValue, ...]:
     return next(iter(found)) if len(found) == 1 else ()
 
 
+def mixed_sizes(predictions: Sequence[Prediction]) -> str:
+    """``latency at items=10k and peak memory for small inputs``: where not all numbers hold for the given sizes.
+
+    Empty where all do, and where none does.
+    """
+    if all(map(_is_at_sizes, predictions)) or not any(map(_is_at_sizes, predictions)):
+        return ""
+    words = {f"{labels.METRIC_WORDS[one.metric]} {holds_words(one)}".rstrip(): None for one in predictions}
+    return " and ".join(words)
+
+
 def _is_at_sizes(prediction: Prediction) -> bool:
     """Return whether a number is for given sizes."""
     return isinstance(prediction, SizedPrediction) and prediction.at.kind != "bound"
@@ -209,7 +220,6 @@ def _is_at_sizes(prediction: Prediction) -> bool:
 def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
     """Describe the sizes that numbers hold for, as far as the table of a hover does not."""
     lines: dict[str, None] = {}
-    is_mixed = any(map(_is_at_sizes, predictions)) and not all(map(_is_at_sizes, predictions))
     for prediction in predictions:
         word = labels.METRIC_WORDS[prediction.metric]
         if isinstance(prediction, SizedPrediction):
@@ -221,13 +231,11 @@ def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
                 small = labels.marked_spread(prediction.small)
                 lines[f"sizes: {origins(at.sizes)}"] = None
                 if at.kind == "predicted":
-                    lines[f"the {word} above is for these sizes: it {_PREDICTED}"] = None
+                    lines[f"the {word} at these sizes {_PREDICTED}"] = None
                     if has_bound(at):
                         lines[f"{word} {bound(prediction.metric, at)} at these sizes"] = None
                 if small:
                     lines[f"{word} {SMALL_INPUTS}: {small}"] = None
-        elif is_mixed and prediction.holds_for is HoldsFor.SMALL_INPUTS:
-            lines[f"the {word} above is {SMALL_INPUTS}"] = None
         curve = measured_curve(prediction)
         if curve is not None:
             lines[f"{word} {curve_words(curve)}"] = None

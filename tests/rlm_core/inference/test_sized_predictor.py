@@ -33,6 +33,14 @@ from tests.rlm_core.inference.test_anchoring import cost
 LATENCY, MEMORY = Query("latency"), Query("memory")
 TOTAL = "def total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n        t += item\n    return t\n"
 SEND = "def send(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
+NAMES = """\
+def names(orders):
+    found = []
+    for order in orders:
+        if order.name:
+            found.append(order.name.strip().lower())
+    return found
+"""
 ITEMS = SizeValue("items", 10_000.0, "comment", "line 1")
 SIZED = (SizedCalls({"items": 10.0}, 1e-5, 4), SizedCalls({"items": 100.0}, 1e-4, 4))
 
@@ -120,6 +128,33 @@ def test_where_calls_stay_unknown_there_is_a_bound_that_names_them(predictor: Pr
     # The number is still the one for small inputs, and says so.
     assert answer.median == answer.small.median
     assert answer.holds_for is HoldsFor.SMALL_INPUTS
+
+
+def test_where_functions_like_it_were_measured_there_is_a_number_above_the_bound(predictor: Predictor) -> None:
+    answer = latency(predictor, code(NAMES, SizeValue("orders", 100.0, "settings")))
+    assert isinstance(answer, SizedPrediction)
+    assert (answer.at.kind, answer.source, answer.holds_for) == ("predicted", "predicted", HoldsFor.GIVEN_SIZES)
+    assert answer.small == latency(predictor, code(NAMES))
+    assert answer.median is not None
+    assert answer.band is not None
+    assert answer.band.low >= answer.at.least
+    assert answer.median > 3 * (answer.small.median or 0.0)
+    # A hundred times two methods of a text: some microseconds.
+    assert 2e-6 < answer.median < 1e-4
+    assert answer.above(answer.band.high) == pytest.approx(0.1)
+
+
+def test_memory_at_sizes_that_the_text_does_not_fix_stays_that_for_small_inputs(predictor: Predictor) -> None:
+    [[answer]] = predictor.predict([code(NAMES, SizeValue("orders", 100.0, "settings"))], [[MEMORY]])
+    assert answer.holds_for is HoldsFor.SMALL_INPUTS
+
+
+def test_what_was_measured_or_waits_has_no_predicted_number_at_sizes(predictor: Predictor) -> None:
+    size = SizeValue("orders", 100.0, "settings")
+    measured = latency(predictor, code(NAMES, size, measured=[anchor(sizes=(("orders", SizeSpread(3.0, 5.0, 9.0)),))]))
+    waiting = latency(predictor, code(NAMES.replace("    found", "    input()\n    found", 1), size))
+    for answer in (measured, waiting):
+        assert not isinstance(answer, SizedPrediction) or answer.at.kind == "bound"
 
 
 def test_a_size_that_the_cost_does_not_depend_on_changes_nothing(predictor: Predictor) -> None:

@@ -140,12 +140,36 @@ def test_the_label_of_a_bound_takes_the_place_of_a_number_for_small_inputs(make_
     assert label([many]) == "≥12 ms + 9 × g() + more"
 
 
+def test_a_number_that_other_functions_suggest_is_called_predicted(make_prediction: MakePrediction) -> None:
+    shown = at(make_prediction(1e-4, 5e-4), "predicted", least=62e-6, calls=(SEND,))
+    assert label([shown]) == "100–500 µs at items 10k"
+    assert shown.holds_for is HoldsFor.GIVEN_SIZES
+    [note] = size_words.size_notes(shown)
+    assert note == "latency predicted at items=10k from the settings (shop.total); ≥62 µs + 10k × fetch()"
+    memory = make_prediction(metric="memory")
+    assert size_words.hover_lines([shown, memory]) == [
+        "sizes: items=10k from the settings (shop.total)",
+        "the latency at these sizes is predicted from other functions that were measured at several sizes",
+        "latency ≥62 µs + 10k × fetch() at these sizes",
+        f"latency for small inputs, like those of tests: {labels.marked_spread(shown.small)}",
+    ]
+    mixed = "latency at items=10k and peak memory for small inputs, like those of tests"
+    assert size_words.mixed_sizes([shown, memory]) == mixed
+    assert size_words.mixed_sizes([shown]) == size_words.mixed_sizes([memory]) == ""
+
+
+def test_a_bound_that_says_nothing_is_not_shown_next_to_a_number(make_prediction: MakePrediction) -> None:
+    shown = at(make_prediction(1e-4, 5e-4), "predicted")
+    assert size_words.size_notes(shown) == ["latency predicted at items=10k from the settings (shop.total)"]
+    assert not any("≥" in line for line in size_words.hover_lines([shown]))
+
+
 def test_a_curve_has_its_own_mark(make_prediction: MakePrediction) -> None:
     assert label([at(make_prediction(1e-4, 5e-4), "curve", beyond=10.0)]) == "~ 300 µs at items 10k"
 
 
 @pytest.mark.parametrize("width", range(5, MAX_LABEL + 1))
-@pytest.mark.parametrize("kind", ["arithmetic", "curve", "bound"])
+@pytest.mark.parametrize("kind", ["arithmetic", "curve", "predicted", "bound"])
 def test_no_label_is_longer_than_its_width(make_prediction: MakePrediction, kind: str, width: int) -> None:
     name = SizeValue("self.customers[].orders", 123_456.0, "comment")
     calls = (CallCount("self.client.fetch_everything_from_there()", 123_456.0), SEND)
@@ -163,6 +187,11 @@ def test_the_fields_of_a_cost_at_sizes(make_prediction: MakePrediction) -> None:
     assert bound["bound"] == {"least": 0.012, "calls": {"fetch()": 10_000.0}}
     assert bound["small_inputs"] is None
     assert bound["holds_for"] == "small inputs"
+    predicted = prediction_fields(at(make_prediction(1e-4, 5e-4), "predicted", least=0.012, calls=(SEND,)))
+    assert predicted["bound"] == bound["bound"]
+    assert predicted["small_inputs"] == fields["small_inputs"]
+    assert [one["evidence"] for one in (fields, bound, predicted)] == ["arithmetic", "bound", "predicted"]
+    assert prediction_fields(make_prediction())["evidence"] is None
 
 
 def test_the_fields_of_a_measurement_have_its_sizes_and_its_curve(make_prediction: MakePrediction) -> None:
