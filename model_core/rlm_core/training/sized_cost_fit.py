@@ -135,19 +135,26 @@ def fit_ratio(features: npt.NDArray[np.float32], decades: Array) -> Forest:
     The second of two fits weighs rows by the inverse of their errors in the first, so that the median is met rather
     than the mean: the leaves of a fit of absolute errors would not keep to what may only rise.
     """
-    rising = [int(name in RISING) for name in FEATURES]
+    columns = _columns(features)
+    rising = [int(FEATURES[column] in RISING) for column in columns]
     weights = np.ones(len(decades))
     for _ in range(2):
-        model = _boosted(_RATIO_TREES, monotonic_cst=rising).fit(features, decades, sample_weight=weights)
-        weights = 1 / np.maximum(np.abs(decades - model.predict(features)), _NEAR)
+        model = _boosted(_RATIO_TREES, monotonic_cst=rising).fit(features[:, columns], decades, sample_weight=weights)
+        weights = 1 / np.maximum(np.abs(decades - model.predict(features[:, columns])), _NEAR)
         weights /= weights.mean()
-    return to_forest([model], np.arange(len(FEATURES)))
+    return to_forest([model], columns)
 
 
 def fit_width(features: npt.NDArray[np.float32], errors: Array) -> Forest:
     """The forest of the logarithm of the size of errors in decades."""
-    model = _boosted(_WIDTH_TREES).fit(features, np.log(np.abs(errors) + _LEAST_ERROR))
-    return to_forest([model], np.arange(len(FEATURES)))
+    columns = _columns(features)
+    model = _boosted(_WIDTH_TREES).fit(features[:, columns], np.log(np.abs(errors) + _LEAST_ERROR))
+    return to_forest([model], columns)
+
+
+def _columns(features: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """The columns with a value in some row: the learner takes no others."""
+    return np.flatnonzero(np.isfinite(features).any(axis=0))
 
 
 def _boosted(rounds: int, **more: Any) -> HistGradientBoostingRegressor:

@@ -99,6 +99,23 @@ def test_more_items_cost_more(predictor: Predictor) -> None:
     assert all(large > 5 * small for small, large in pairwise(medians))
 
 
+def test_a_band_is_wider_the_more_a_cost_is_above_that_for_small_inputs(predictor: Predictor) -> None:
+    assert isinstance(predictor, SizedPredictor)
+    ratios = []
+    for value in (100.0, 10_000.0, 1e8, 1e9):
+        at_sizes = text_at(code(TOTAL), [replace(ITEMS, value=value)])
+        assert at_sizes is not None
+        [[text]] = predictor.base.predict([at_sizes], [[LATENCY]])
+        answer = latency(predictor, code(TOTAL, replace(ITEMS, value=value)))
+        assert answer.median == text.median
+        assert answer.quantiles == tuple(sorted(answer.quantiles))
+        assert answer.band is not None
+        assert text.band is not None
+        ratios.append((answer.band.high / answer.band.low) / (text.band.high / text.band.low))
+    assert 1 < ratios[0] < ratios[1] < ratios[2]
+    assert ratios[3] == pytest.approx(ratios[2])  # no further than measurements go
+
+
 @pytest.mark.parametrize("value", [1_000.0, 100_000.0])
 def test_the_band_of_a_loop_that_may_end_early_reaches_further_down(predictor: Predictor, value: float) -> None:
     found = (

@@ -38,6 +38,15 @@ def version() -> str:
     return "1"
 '''
 
+NAMES = """\
+def names(orders):
+    found = []
+    for order in orders:
+        if order.name:
+            found.append(order.name.strip().lower())
+    return found
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -189,3 +198,20 @@ def test_a_configured_budget_at_sizes_is_for_functions_with_these_inputs(project
 
 def test_a_file_that_cannot_be_read_makes_the_status_2(project: Path) -> None:
     assert run("sizes", "missing.py").exit_code == 2
+
+
+def test_a_number_at_sizes_that_the_text_does_not_fix_is_marked_and_checked(project: Path) -> None:
+    names = project / "src" / "shop" / "names.py"
+    names.write_text(f"# rlm: sizes orders=100\n{NAMES}")
+    result = run("predict", str(names))
+    assert "latency predicted at orders=100 from a comment (line 1)" in result.stdout
+    row = rows("predict", str(names))["names.latency"]
+    assert (row["evidence"], row["holds_for"], row["source"]) == ("predicted", "given sizes", "predicted")
+    assert row["small_inputs"]["median"] < row["median"] < row["high"]
+    assert rows("predict", str(names))["names.memory"]["evidence"] is None
+    for limit, status in (("1 ns", 1), ("1 s", 0)):
+        names.write_text(f"# rlm: latency < {limit} at orders=100\n{NAMES}")
+        result = run("check", str(names))
+        assert result.exit_code == status, result.output
+        assert ("latency of names at orders=100 is predicted to exceed" in result.stdout) is bool(status)
+        assert "nothing supports a number" not in result.output
