@@ -50,18 +50,14 @@ def texts_for_table(code: CodeText, predictions: Sequence[Prediction]) -> list[C
     is_fixed = at_sizes is not None and any(
         at_sizes.work is not None and depends_on_nothing(at_sizes.work, metric) for metric in _METRICS
     )
-    return texts if is_fixed else []
+    return texts if is_fixed or _grows(predictions, name) else []
 
 
 def size_table(texts: Sequence[CodeText], answers: Sequence[Sequence[Prediction]]) -> SizeTable | None:
     """The table of the answers about :func:`texts_for_table`; None where none has a number at its size."""
     rows = []
     for text, line in zip(texts, answers, strict=True):
-        costs = tuple(
-            answer
-            for answer in line
-            if isinstance(answer, SizedPrediction) and answer.at.kind in ("curve", "arithmetic")
-        )
+        costs = tuple(answer for answer in line if isinstance(answer, SizedPrediction) and answer.at.kind != "bound")
         if costs:
             rows.append(SizeRow(text.sizes[0].value, costs))
     return SizeTable(texts[0].sizes[0].name, tuple(rows)) if rows else None
@@ -73,6 +69,12 @@ def _measured(predictions: Sequence[Prediction]) -> list[MeasuredPrediction]:
         for answer in map(small_answer, predictions)
         if isinstance(answer, MeasuredPrediction) and answer.ratio is None
     ]
+
+
+def _grows(predictions: Sequence[Prediction], name: str) -> bool:
+    """Return whether a latency probably grows with an input, without which no number at its sizes is predicted."""
+    growths = (answer.growth for answer in predictions if answer.metric == "latency")
+    return any(growth is not None and name in growth.named_sizes for growth in growths)
 
 
 def _size_of(code: CodeText, predictions: Sequence[Prediction]) -> str | None:

@@ -10,11 +10,13 @@ from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.size_table import TABLE_SIZES, SizeTable, size_table, texts_for_table
+from rlm_core.inference.sized_cost import MOST_SIZE
 from rlm_core.inference.sized_predictor import SizedPredictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.types import Anchor, CodeText, Query, SizedCalls, SizeSpread, SizeValue
 
 from tests.rlm_core.inference.test_anchoring import cost
+from tests.rlm_core.inference.test_sized_predictor import NAMES
 
 TOTAL = "def total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n        t += item\n    return t\n"
 SEND = "def send(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
@@ -56,9 +58,20 @@ def test_given_sizes_of_other_inputs_stay(predictor: Predictor) -> None:
 
 
 def test_without_a_number_at_any_size_there_is_no_table(predictor: Predictor) -> None:
-    [answers] = predictor.predict([code(SEND)], [QUERIES])
-    assert texts_for_table(code(SEND), answers) == []
+    assert table(predictor, code(SEND)) is None
+    constant = code("def first(items):\n    return fetch(items)\n")
+    [answers] = predictor.predict([constant], [QUERIES])
+    assert texts_for_table(constant, answers) == []
     assert texts_for_table(CodeText("int main() {}", "cpp", "program"), answers) == []
+
+
+def test_a_number_that_other_functions_suggest_is_in_the_table(predictor: Predictor) -> None:
+    found = table(predictor, code(NAMES))
+    assert found is not None
+    assert {cost.at.kind for row in found.rows for cost in row.costs} == {"predicted"}
+    medians = [row.costs[0].median or 0.0 for row in found.rows]
+    assert medians == sorted(medians)
+    assert found.rows[-1].value <= MOST_SIZE
 
 
 def test_a_curve_supports_the_sizes_that_it_covers(predictor: Predictor) -> None:
