@@ -114,6 +114,8 @@ model: .venv/installed
 		.venv/bin/rlm-lsp data build scaled --labels model_core/labels/$$set.jsonl.gz --out $(RUN)/$$set.parquet; done
 	.venv/bin/python -m rlm_core.training.input_growth_fit --data $(RUN)/scaled.parquet --test $(RUN)/scaled_test.parquet \
 		--model $(SHIPPED)
+	.venv/bin/python -m rlm_core.training.sized_cost_fit --labels model_core/labels/scaled.jsonl.gz \
+		--slopes $(RUN)/scaled.parquet --model $(SHIPPED) --write
 	.venv/bin/python -m tools.experiments.growth_report --data $(RUN)/growth.parquet \
 		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
