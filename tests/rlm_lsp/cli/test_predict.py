@@ -29,7 +29,18 @@ EXAMPLES = REPOSITORY / "examples"
 FIELDS = [
     *("file", "cell", "line", "qualname", "basis", "metric", "unit", "median"),
     *("low", "high", "coverage", "calibrated", "device", "workload", "model", "abstained", "truncated"),
-    *("growth", "source", "measured", "holds_for", "sizes", "curve", "beyond_measured", "bound", "small_inputs"),
+    *(
+        "growth",
+        "source",
+        "measured",
+        "holds_for",
+        "evidence",
+        "sizes",
+        "curve",
+        "beyond_measured",
+        "bound",
+        "small_inputs",
+    ),
     *("waits", "endless", "causes", "analysis_failed"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"
