@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,16 @@ import numpy.typing as npt
 from rlm_core.cost.input_names import input_names
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
+from .growth_terms import steep_term
+
 _METRICS = ("latency", "memory")
 _PER_METRIC = ("constant", "exponential", "degree", "logs", "sizes")
 FACT_FEATURES = (
     *("known", "complete", "unknown_calls", "unknown_sizes", "endless"),
     *(f"{metric}_{name}" for metric in _METRICS for name in _PER_METRIC),
 )
-# The shares of functions of the training problems whose stated class is that of their complete facts.
+# The shares of functions of the training problems whose stated class is that of their complete facts. Of 32 measured
+# functions with a certain steep term in one input of at least 300 items, 29 have its slope.
 _NAMED, _CONSTANT = 0.9, 0.8
 _AT_MOST_LINEAR = frozenset({"1", "log n", "sqrt n", "n", "n log n"})
 _LITERAL_WORK = 1e-5
@@ -86,34 +90,60 @@ def size_names(growth: Sequence[Growth]) -> tuple[str, ...]:
 
 
 def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
-    """The growth of a function that its facts decide; None where the head decides.
+    """The growth of a function as far as its facts alone show it; None where they do not.
 
-    The facts decide where the cost of every call and the input of every product are known, and no `while` hides how
-    often it runs: that could only add to exponential growth. Constant growth is theirs to state for work that the text
-    fixes and for functions whose sizes are all known, unless another number than a parameter's default may be passed.
+    They do where the cost of every call and the input of every product are known, and no `while` hides how often it
+    runs: that could only add to exponential growth.
     """
+    decided = decided_estimate(code, metric)
     work, growth = code.work, input_growth(code, metric)
-    if work is None or code.basis != "call" or not work.nodes or work.endless is not None:
+    if decided is not None or work is None or not _is_read(code) or work.unknown_calls or not growth:
+        return decided
+    named = class_of(growth)
+    # More than about linear growth is claimed in inputs: an unnamed size may be no more than a few items.
+    is_unnamed = any(factor.size.startswith("?") for factor in growth) and named not in _AT_MOST_LINEAR
+    if is_unnamed or _WHILE.search(code.text):
         return None
+    return GrowthEstimate(named, _NAMED, size_names(growth))
+
+
+def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
+    """The growth of a function that its facts decide, whatever was measured of others; None where the head decides.
+
+    No slopes of exponential growth were measured. A certain steep term decides a cost at sizes that few tests reach.
+    Constant growth is stated for work that the text fixes, unless another number than a parameter's default may be
+    passed.
+    """
+    work = code.work
+    if work is None or not _is_read(code):
+        return None
+    growth = input_growth(code, metric)
     if growth and class_of(growth) == "2^n":
         return GrowthEstimate("2^n", _NAMED, size_names(growth))
     if work.unknown_calls:
         return None
-    if growth:
-        named = class_of(growth)
-        # More than about linear growth is claimed in inputs: an unnamed size may be no more than a few items.
-        is_unnamed = any(factor.size.startswith("?") for factor in growth) and named not in _AT_MOST_LINEAR
-        if is_unnamed or _WHILE.search(code.text):
-            return None
-        return GrowthEstimate(named, _NAMED, size_names(growth))
+    steep = steep_term(code, metric)
+    if steep is not None and steep.is_certain:
+        return GrowthEstimate(steep_class(steep.factors), _NAMED, size_names(steep.factors))
     if (
-        work.fixed
+        not growth
+        and work.fixed
         and not work.latency.growth
         and work.latency.known.likely > _LITERAL_WORK
         and not _depends_on_default(code.text, work.of(metric))
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
+
+
+def steep_class(growth: tuple[Growth, ...]) -> GrowthClass:
+    """The class of steep factors; a logarithm next to a square or a cube is not stated."""
+    return class_of(tuple(replace(factor, logs=0.0) for factor in growth))
+
+
+def _is_read(code: CodeText) -> bool:
+    """Return whether facts are those of a function whose text was read, and which ends."""
+    return code.basis == "call" and code.work is not None and code.work.nodes > 0 and code.work.endless is None
 
 
 def _depends_on_default(text: str, costs: CostFacts) -> bool:

@@ -36,7 +36,16 @@ from rlm_core.types import (
 )
 
 from . import trees
-from .growth_facts import FACT_FEATURES, class_of, fact_estimate, fact_features, input_growth
+from .growth_facts import (
+    FACT_FEATURES,
+    class_of,
+    decided_estimate,
+    fact_estimate,
+    fact_features,
+    input_growth,
+    steep_class,
+)
+from .growth_terms import TYPICAL_SIZE, USUAL_SIZE, steep_term
 from .trees import Forest
 
 Array = npt.NDArray[np.float32]
@@ -45,11 +54,11 @@ METRICS = ("latency", "memory")
 STEPS = ("constant", "partial", "linear", "steep")
 STEP_ENDS = (0.3, 0.7, 1.35)
 """The slopes between which the steps lie."""
-_SIZES = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
-_TYPICAL = 10.0
+_SHARES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""The sizes between which slopes of the facts are features, as shares of the size that is asked about."""
 _OF_TERMS = (
-    "known", "items_known", "slope_1", "slope_10", "slope_100", "slope_1000", "least", "most", "degree", "logs",
-    "has_items", "slope_of_items", "repeats_unknown", "slope_of_unknown", "cost",
+    "known", "items_known", "slope_far_below", "slope_below", "slope", "slope_above", "certain", "possible",
+    "degree", "logs", "has_items", "slope_of_items", "repeats_unknown", "slope_of_unknown", "cost",
 )  # fmt: skip
 FEATURES = (
     *(f"{metric}_{name}" for metric in METRICS for name in _OF_TERMS),
@@ -82,29 +91,35 @@ def inputs_of(code: CodeText) -> tuple[str, ...]:
     return tuple({**found, **dict.fromkeys(input_uses(code.text).inputs)})[:_MOST_INPUTS]
 
 
-def features_of(code: CodeText, inputs: Sequence[str]) -> Array:
-    """The features of some inputs of a function, ``(inputs, len(FEATURES))``."""
+def features_of(code: CodeText, inputs: Sequence[str], sizes: Mapping[str, float] | None = None) -> Array:
+    """The features of some inputs of a function, ``(inputs, len(FEATURES))``.
+
+    ``sizes`` are those at which the slopes end that are asked for; :data:`USUAL_SIZE` where there is none.
+    """
     work = code.work or WorkFacts()
     names = input_names(code.text, is_function=True)
     uses = input_uses(code.text)
     whole = fact_features(code.work).tolist()
     rows = []
     for name in inputs:
-        row = [value for metric in METRICS for value in _term_features(code, work, names, name, metric)]
+        size = max((sizes or {}).get(name, USUAL_SIZE), 1.0)
+        row = [value for metric in METRICS for value in _term_features(code, work, names, name, metric, size)]
         rows.append([*row, *uses.features(name), *whole])
     return np.array(rows, np.float32).reshape(len(inputs), len(FEATURES))
 
 
-def _term_features(code: CodeText, work: WorkFacts, names: InputNames, name: str, metric: str) -> list[float]:
+def _term_features(
+    code: CodeText, work: WorkFacts, names: InputNames, name: str, metric: str, largest: float
+) -> list[float]:
     """The features of :data:`_OF_TERMS`: the cost over one input's size, other sizes being typical."""
     costs = work.of(metric)
     sizes = names_of(costs.terms)
     own = {size for size in sizes if (names.of(size) or size) == name}
     items = {size for size in sizes if size not in own and (names.of(size) or size).startswith(name)}
     fixed = _LEAST_COST[metric] + _guessed(costs)
-    over = [_cost(costs, own, size, fixed) for size in _SIZES]
-    at = _cost(costs, own, 1_000.0, fixed)
-    least, most = (_cost(costs, own, 1_000.0, fixed, end) for end in ("least", "most"))
+    over = [_cost(costs, own, max(share * largest, 1.0), fixed) for share in _SHARES]
+    at = _cost(costs, own, largest, fixed)
+    least, most = (_cost(costs, own, largest, fixed, end) for end in ("least", "most"))
     growth = input_growth(code, metric) if code.work is not None else ()
     leading = next((factor for factor in growth if factor.size == name), Growth(name, 0.0))
     near = any(factor.size != name and factor.size.startswith(name) for factor in growth)
@@ -130,13 +145,13 @@ def _guessed(costs: CostFacts) -> float:
     """The part of a typical cost that stands for unknown calls."""
     if not costs.terms:
         return costs.typical
-    return max(costs.typical - evaluated(costs.terms, {}, _TYPICAL).likely, 0.0)
+    return max(costs.typical - evaluated(costs.terms, {}, TYPICAL_SIZE).likely, 0.0)
 
 
 def _cost(costs: CostFacts, sizes: set[str], size: float, fixed: float, end: str = "likely") -> float:
     if not costs.terms:
         return costs.known.likely + fixed
-    amount = evaluated(costs.terms, dict.fromkeys(sizes, size), _TYPICAL)
+    amount = evaluated(costs.terms, dict.fromkeys(sizes, size), TYPICAL_SIZE)
     return float(getattr(amount, end)) + fixed
 
 
@@ -149,7 +164,7 @@ def _times(repeated: Sequence[UnknownCalls], names: InputNames, name: str, size:
 
     def at(terms: tuple[CostTerm, ...]) -> float:
         own = {one: size for one in names_of(terms) if (names.of(one) or one) == name}
-        return evaluated(terms, own, _TYPICAL).likely
+        return evaluated(terms, own, TYPICAL_SIZE).likely
 
     return sum(at(calls.terms) for calls in repeated)
 
@@ -188,38 +203,45 @@ class InputGrowthHead:
         inputs = inputs_of(code)
         if not inputs:
             return {}
-        found = {metric: fact for metric in METRICS if (fact := fact_estimate(code, metric)) is not None}
-        if self._path is None or all(_is_decided(found.get(metric)) for metric in METRICS):
+        from_facts = fact_estimate if self._path is None else decided_estimate
+        found = {metric: fact for metric in METRICS if (fact := from_facts(code, metric)) is not None}
+        if self._path is None or len(found) == len(METRICS):
             return found
         table = self.probabilities(code, inputs)
-        return {
-            metric: found[metric] if _is_decided(found.get(metric)) else estimate_of(code, metric, inputs, steps)
-            for metric, steps in table.items()
-        }
-
-
-def _is_decided(fact: GrowthEstimate | None) -> bool:
-    """Return whether facts alone decide: no slopes of exponential growth were measured, nor of fixed texts."""
-    return fact is not None and fact.growth_class in ("2^n", "1")
+        return {metric: estimate_of(code, metric, inputs, steps) for metric, steps in table.items()} | found
 
 
 def estimate_of(code: CodeText, metric: str, inputs: Sequence[str], table: npt.NDArray[np.float64]) -> GrowthEstimate:
     """The growth of a function, from the probabilities ``(inputs, steps)`` of its inputs.
 
     The steepest step that is certain enough of some input decides, and the inputs are those of that step. Where none
-    is, the most probable one is stated with its probability.
+    is, the most probable one is stated with its probability. What the facts multiply an input with is stated with it,
+    unless the cost certainly does not grow with that.
     """
-    linear, steep = STEPS.index("linear"), STEPS.index("steep")
+    constant, linear, steep = (STEPS.index(name) for name in ("constant", "linear", "steep"))
     for step in (steep, linear):
         sure = [place for place in np.argsort(-table[:, step]) if table[place, step] >= LEAST_GROWTH]
         if sure:
-            return _stated(code, metric, [inputs[place] for place in sure], step, float(table[sure, step].min()))
-    constant = float(table[:, STEPS.index("constant")].prod())
+            names = [inputs[place] for place in sure]
+            missing = _missing_factors(code, metric, names) if step == linear else []
+            others = [place for place, name in enumerate(inputs) if name in missing]
+            if others and max(table[place, constant] for place in others) < LEAST_GROWTH:
+                both = [*sure, *others]
+                return _stated(code, metric, [inputs[place] for place in both], step, float(table[both, step].min()))
+            return _stated(code, metric, names, step, float(table[sure, step].min()))
+    grown_nowhere = float(table[:, constant].prod())
     place, step = divmod(int(table[:, linear:].argmax()), len(STEPS) - linear)
     grown = float(table[place, linear + step])
-    if constant > grown:
-        return _hardly_growing(code, metric, inputs, table, constant)
+    if grown_nowhere > grown:
+        return _hardly_growing(code, metric, inputs, table, grown_nowhere)
     return _stated(code, metric, [inputs[place]], linear + step, grown)
+
+
+def _missing_factors(code: CodeText, metric: str, names: Sequence[str]) -> list[str]:
+    """The inputs that the facts multiply with one of some others, in the term that decides at usual sizes."""
+    steep = steep_term(code, metric)
+    factors = [factor.size for factor in steep.factors] if steep is not None else []
+    return [name for name in factors if name not in names] if not set(factors).isdisjoint(names) else []
 
 
 def _hardly_growing(
@@ -241,7 +263,7 @@ def _stated(code: CodeText, metric: str, inputs: list[str], step: int, probabili
     leading = tuple(factor for factor in input_growth(code, metric) if factor.size in inputs)
     named: GrowthClass = "n" if STEPS[step] == "linear" else "n^2"
     if (leading and step_of(sum(factor.degree for factor in leading)) == step) or len(leading) > 1:
-        named = class_of(leading)
+        named = steep_class(leading) if STEPS[step] == "steep" else class_of(leading)
         inputs = [factor.size for factor in leading]
     return GrowthEstimate(named, probability, tuple(inputs))
 

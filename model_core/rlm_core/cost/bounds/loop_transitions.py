@@ -73,6 +73,31 @@ def moved_by(old: Quantity | None, step: Quantity | None, times: Quantity) -> Qu
     return old if old is None or step is None else old + step * times
 
 
+def adds_up(old: Value, new: Value) -> bool:
+    """Return whether a value that is made of the one before gets so many items more, or less, in each trip.
+
+    A copy of a container of unknown size may be a part of it, of which the next trip takes a part again.
+    """
+    if old.size is None or new.size is None:
+        return False
+    step = new.size - old.size
+    return bool(step.terms) and (step.constant is not None or (old.size.constant is not None and _is_more(step)))
+
+
+def _is_more(step: Quantity) -> bool:
+    low, likely, _ = step.evaluate(lambda name: _USUAL)
+    return low >= 0 and likely > 0
+
+
+def resized(value: Value, size: Quantity | None) -> Value:
+    """A value of another size; an array keeps its axes but the first one."""
+    if value.kind != "array" or size is None or not value.shape:
+        return replace(value, size=size)
+    inside = [axis.exact for axis in value.shape[1:]]
+    items = math.prod(inside) if None not in inside else 0.0
+    return replace(value, size=size, shape=(size.times(1 / items), *value.shape[1:])) if items > 0 else value
+
+
 def uses(node: ast.stmt, names: set[str]) -> bool:
     """Return whether a loop uses these names in a way that their size may matter."""
     return not _sized_names(node).isdisjoint(names)

@@ -206,12 +206,12 @@ class BlockSyntax:
 
     ``breaks`` and ``continues`` are those of the block itself, not of loops in it. ``assigned`` are the names that are
     bound or changed by a method, ``stores`` counts the places that bind a name, and ``updates`` says how a name changes
-    in one pass, see :func:`read_update`.
+    in one pass, see :func:`read_update`. ``remade`` are names that are assigned something made of their value before.
     """
 
     __slots__ = (
         "assigned", "breaks", "continues", "filled", "grown", "leaves_program", "nested_loops", "nodes", "raises",
-        "returns", "risks", "stores", "updates", "yields",
+        "remade", "returns", "risks", "stores", "updates", "yields",
     )  # fmt: skip
 
     def __init__(self, body: Sequence[ast.AST]) -> None:
@@ -223,6 +223,7 @@ class BlockSyntax:
         self.grown: set[str] = set()  # names of containers that get items by a method
         self.filled: set[str] = set()  # or by an assignment
         self.updates: dict[str, tuple[str, ast.expr] | None] = {}
+        self.remade: set[str] = set()
         stack: list[tuple[ast.AST, bool]] = [(node, False) for node in reversed(body)]
         while stack:
             node, nested = stack.pop()
@@ -299,11 +300,14 @@ class BlockSyntax:
     def _augmented(self, node: ast.AugAssign, nested: bool) -> None:
         if isinstance(node.target, ast.Name):
             self._update(node.target.id, read_update(node.op, node.value))
+            self.remade.add(node.target.id)
 
     def _assign(self, node: ast.Assign, nested: bool) -> None:
         value = node.value
+        read = {inner.id for inner in walk(value) if isinstance(inner, ast.Name)}
         for target in node.targets:
             if isinstance(target, ast.Name):
+                self.remade |= {target.id} & read
                 is_own = (
                     isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == target.id
                 )

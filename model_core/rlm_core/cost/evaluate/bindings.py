@@ -11,8 +11,8 @@ from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING
 from ..domain.quantities import ONE, ZERO, Quantity, constant, of_size
 from ..domain.records import replace
-from ..domain.values import NUMBERS, SIZED, UNKNOWN, Value, literal
-from ..library.unit_costs import primitive
+from ..domain.values import NUMBERS, SIZED, UNKNOWN, Value, literal, number_of
+from ..library.unit_costs import each, primitive
 from .containers import entry_of, index_of
 from .library_calls import apply_rule
 from .objects import special
@@ -97,6 +97,24 @@ def store_item(context: Context, target: ast.Subscript, value: Value) -> None:
             fill(context, target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
     elif base.kind == "list" and value.kind in NUMBERS and value.bytes.terms:
         _hold_numbers(context, target.value, value)
+
+
+def remove_item(context: Context, target: ast.Subscript) -> None:
+    """``del target[index]``: the items of a list behind it move."""
+    base = evaluate(context, target.value)
+    index = index_of(context, target.slice)
+    if special(context, base, "__delitem__", index) is not None:
+        return
+    context.miss("del []", base)
+    context.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
+    if base.kind in ("list", "deque", "bytearray"):
+        number = number_of(index)
+        place = number.exact if number is not None else None
+        if place is None or place >= 0:
+            moved = context.length(base) if place == 0 or index.kind == "slice" else context.length(base).times(0.5)
+            context.meter.spend(moved.times(each("list.insert")))
+    if isinstance(target.value, ast.Name) and index.kind != "slice":
+        shrink(context, target.value.id, base, at_least_one=True)
 
 
 def _hold_numbers(context: Context, lists: ast.expr, number: Value) -> None:

@@ -9,12 +9,14 @@ from rlm_core.types import CauseKind
 
 from ..bounds.conditions import ends_inside, iterations_until_exit
 from ..bounds.loop_transitions import (
+    adds_up,
     between,
     kept_size,
     moved_by,
     multiplied_sizes,
     powers,
     rebound_names,
+    resized,
     shell_growth,
     up_to,
     uses,
@@ -30,7 +32,7 @@ from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
-from ..domain.syntax import LoopNode
+from ..domain.syntax import BlockSyntax, LoopNode
 from ..domain.values import UNKNOWN, Entries, Value, literal
 from ..library.unit_costs import primitive
 from .bindings import bind_items, bind_target
@@ -46,6 +48,11 @@ FEWEST_REPORTED = 100
 _MANY_PRODUCTS = 200.0  # of numbers of usual size are a number of many digits
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
+_COPIED = frozenset({"tuple", "bytes", "frozenset"})
+"""What `+=` and its like make a new object of, as large as both."""
+_SIZED = frozenset({
+    "list", "tuple", "set", "frozenset", "dict", "str", "bytes", "deque", "bytearray", "object",
+})  # fmt: skip
 Change = tuple[Quantity | None, Quantity | None, Quantity]
 """The amounts that an iteration adds to the size, number and bytes of a name."""
 
@@ -195,11 +202,12 @@ def read_loop(
     count = _until_early_exit(context, trips, loop, exit_range, node)
     # Functions that the body calls may fill containers around them.
     filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
-    changes = _changes(context, first, frame.names, assigned | filled, context.block(node).updates)
+    changes = _changes(context, first, frame.names, assigned | filled, context.block(node))
     rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
     moving = {*changes, *rebound}
     after = dict(frame.names)
-    if moving and context.loop_depth < _TWICE_DEPTH and uses(node, moving):
+    copied = {name for name in context.block(node).remade if name in first and first[name].kind in _COPIED}
+    if moving and context.loop_depth < _TWICE_DEPTH and (uses(node, moving) or not copied.isdisjoint(moving)):
         del frame.results[results:]
         for one, known in zip(context.open, recursive, strict=True):
             del one.recursive[known:]
@@ -245,9 +253,8 @@ def read_loop(
             if value.kind in _TEXTS and moved is not None:
                 total = object_sizes.container(value.kind, moved)
             new = replace(
-                value,
+                resized(value, multiplied[name][1] if name in multiplied else moved),
                 constant=MISSING,
-                size=multiplied[name][1] if name in multiplied else moved,
                 number=moved_by(old.number, number, count),
                 bytes=total if total.terms else ZERO,
             )
@@ -347,8 +354,7 @@ def _halfway(names: Mapping[str, Value], changes: Mapping[str, Change], count: Q
     for name, (size, number, bytes_) in changes.items():
         value = names[name]
         middle[name] = replace(
-            value,
-            size=kept_size(value, between(value.size, size, count)),
+            resized(value, kept_size(value, between(value.size, size, count))),
             number=between(value.number, number, count),
             bytes=value.bytes + bytes_ * half,
         )
@@ -381,7 +387,7 @@ def _changes(
     before: dict[str, Value],
     after: dict[str, Value],
     assigned: Mapping[str, None],
-    updates: Mapping[str, object],
+    block: BlockSyntax,
 ) -> dict[str, Change]:
     """Return what one iteration adds to sizes, numbers and bytes of the names that it changes."""
     changes: dict[str, Change] = {}
@@ -390,12 +396,13 @@ def _changes(
         if name in context.frame.chained and old is not None and new is not None:
             changes[name] = (None, None, new.bytes - old.bytes)
             continue
-        if name in updates and updates[name] is None:
-            # Bound to something else in each iteration: what it becomes does not add up.
-            continue
         if old is None or new is None or old is new or old.kind != new.kind:
             continue
-        if old.kind in ("list", "tuple", "set", "dict", "str", "bytes", "deque", "bytearray", "object"):
+        is_remade = name in block.remade and adds_up(old, new)
+        if name in block.updates and block.updates[name] is None and not is_remade:
+            # Bound to something else in each iteration: what it becomes does not add up.
+            continue
+        if old.kind in _SIZED or (old.kind == "array" and is_remade):
             if old.size is not None and new.size is not None:
                 size = new.size - old.size
                 changes[name] = (size, None, new.bytes - old.bytes)

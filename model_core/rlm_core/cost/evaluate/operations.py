@@ -68,6 +68,9 @@ def binary_operation(context: Context, op: ast.operator, left: Value, right: Val
     if isinstance(op, ast.Add) and left.kind == "unknown" and right.kind in ("list", "tuple"):
         # Of what is added to a list or a tuple, only arrays are neither.
         return _concatenate(context, replace(left, kind=right.kind, size=context.length(left)), right)
+    if isinstance(op, ast.Add) and left.kind == "unknown" and right.kind in ("str", "bytes") and not right.known:
+        # The text that a loop builds is added to what a loop reads: a text.
+        return _concatenate(context, replace(left, kind=right.kind, size=context.length(left)), right)
     if isinstance(op, ast.Mod) and left.kind in ("str", "bytes"):
         context.meter.spend(primitive("percent"))
         return Value("str", size=left.size, bytes=constant(60))

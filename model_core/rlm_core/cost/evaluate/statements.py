@@ -14,8 +14,8 @@ from ..domain.quantities import ZERO
 from ..domain.records import replace
 from ..domain.syntax import leaving
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
-from ..library.unit_costs import each, primitive
-from .bindings import bind_target, grow, store_item
+from ..library.unit_costs import each, primitive, seconds
+from .bindings import bind_target, grow, remove_item, store_item
 from .branches import read_branches
 from .comprehensions import same_name
 from .conditions import Condition, judge, rest_of
@@ -52,9 +52,7 @@ def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr, hin
     is_new = value.kind == "object" and isinstance(source, ast.Call)
     if (is_new or isinstance(source, (ast.Tuple, ast.List, ast.Dict))) and value.bytes.terms:
         # `node = Node(item, node)` and `node = (item, node)`: the new object keeps the previous one.
-        held_in = {ast.Call: "args", ast.Dict: "values"}.get(type(source), "elts")
-        parts: Sequence[ast.expr] = getattr(source, held_in)
-        passed = {part.id for part in parts if isinstance(part, ast.Name)}
+        passed = {part.id for part in _held_parts(source) if isinstance(part, ast.Name)}
         for target in targets:
             previous = context.frame.names.get(target.id) if isinstance(target, ast.Name) else None
             if previous is not None and isinstance(target, ast.Name) and target.id in passed:
@@ -71,6 +69,14 @@ def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr, hin
     context.hold()
 
 
+def _held_parts(source: ast.expr) -> Sequence[ast.expr]:
+    """The values that a new object refers to; what is unpacked into a dict is copied."""
+    if isinstance(source, ast.Dict):
+        return [value for key, value in zip(source.keys, source.values, strict=True) if key is not None]
+    parts: Sequence[ast.expr] = getattr(source, "args" if isinstance(source, ast.Call) else "elts")
+    return parts
+
+
 def read_augmented(context: Context, node: ast.AugAssign) -> None:
     """Read ``target += value`` and its like."""
     right = evaluate(context, node.value)
@@ -79,9 +85,9 @@ def read_augmented(context: Context, node: ast.AugAssign) -> None:
     if (
         isinstance(node.op, ast.Add)
         and isinstance(target, ast.Name)
-        and left.kind in ("list", "str", "bytes", "bytearray", "deque")
+        and left.kind in ("list", "str", "bytearray", "deque")
     ):
-        # A list is extended in place; CPython mostly extends text that nothing else holds in place, too.
+        # A list is extended in place; CPython mostly extends text that a local name alone holds in place, too.
         count = context.consume(right) if left.kind == "list" else context.length(right)
         if left.kind == "list":
             context.meter.spend(primitive("list.append"))
@@ -91,6 +97,11 @@ def read_augmented(context: Context, node: ast.AugAssign) -> None:
             context.meter.spend(count.times(each("concat.text")))
         item = right.item if right.item is not None else UNKNOWN
         grow(context, target.id, left, count, replace(item, bytes=ZERO) if left.kind != "list" else item)
+        return
+    if isinstance(node.op, ast.BitOr) and isinstance(target, ast.Name) and left.kind in ("set", "dict"):
+        count = context.consume(right)
+        context.meter.spend(seconds("build.set", count))
+        grow(context, target.id, left, count, right.item or UNKNOWN, right.entry)
         return
     if left.kind == "array" and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
         result = binary_operation(context, node.op, left, right)
@@ -286,10 +297,12 @@ def read_class_definition(context: Context, node: ast.ClassDef) -> None:
 
 
 def read_delete(context: Context, node: ast.Delete) -> None:
-    """Forget the values of deleted names."""
+    """Forget the values of deleted names, and take deleted items out of their containers."""
     for target in node.targets:
         if isinstance(target, ast.Name):
             context.frame.bind(target.id, UNKNOWN)
+        elif isinstance(target, ast.Subscript):
+            remove_item(context, target)
 
 
 def read_assert(context: Context, node: ast.Assert) -> None:

@@ -29,6 +29,8 @@ from .array_values import (
 from .rules import Rule, argument
 from .unit_costs import each, primitive, seconds
 
+_BATCH = constant(1.0, 1000.0, 10.0)
+
 
 def joined(name: str) -> Rule:
     """Arrays next to each other: ``concatenate``, ``vstack``, ``hstack``, ``stack``."""
@@ -45,8 +47,11 @@ def joined(name: str) -> Rule:
                 item = array(given.shape[1:], given.dtype, view=True)
             arrays = [item]
         known = [member for member in arrays if member is not None]
-        if not known or len(known) != len(arrays):
+        if not known:
             return lost(call, "numpy.concatenate")
+        # A part of unknown shape next to a known one has about as many rows as a batch.
+        rest = max((member.shape[1:] for member in known if member.shape), key=len, default=())
+        known = [member if member is not None else array((_BATCH, *rest), known[0].dtype, view=True) for member in arrays]
         count = call.length(given) if members is None else ONE
         for member, value in zip(members or (), known, strict=False):
             if member.kind in ("list", "tuple"):
@@ -78,6 +83,28 @@ def joined(name: str) -> Rule:
         return result
 
     return rule
+
+
+def appended(call: Call) -> Value:
+    """``numpy.append``: a new array with the elements of both; one of unknown shape is taken for a number."""
+    given = [argument(call, 0, "arr"), argument(call, 1, "values")]
+    known = [as_array(call, value) for value in given]
+    first, second = known
+    if first is None and second is None:
+        return lost(call, "numpy.concatenate")
+    for value, member in zip(given, known, strict=True):
+        if value.kind in ("list", "tuple") and member is not None:
+            call.spend(seconds("numpy.array", member.size))
+    call.spend(primitive("numpy.concatenate.piece") * 2 + primitive("numpy.view") * 2)
+    sizes = [member.size if member is not None and member.shape else ONE for member in known]
+    shape: Shape = ((sizes[0] or ONE) + (sizes[1] or ONE),)
+    if argument(call, 2, "axis").known and first is not None and first.shape:
+        added = second.shape[0] if second is not None and second.shape else ONE
+        shape = (first.shape[0] + added, *first.shape[1:])
+    kinds = [member.dtype for member in known if member is not None and member.shape]
+    result = array(shape, kinds[0] if kinds else "float64")
+    call.spend(seconds("numpy.concatenate", (result.size or ONE).times(result.itemsize / 8)))
+    return result
 
 
 def repeated(name: str) -> Rule:

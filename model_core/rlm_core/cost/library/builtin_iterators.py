@@ -136,11 +136,12 @@ def sum_rule(call: Call) -> Value:
     value = argument(call, 0)
     count = call.consume(value)
     item = value.item or UNKNOWN
-    if item.kind in ("list", "tuple"):
+    start = argument(call, 1, "start")
+    if item.kind in ("list", "tuple") or start.kind in ("list", "tuple"):
         # Every addition copies what is there.
-        copied = count * count * (item.size if item.size is not None else constant(1.0)).times(0.5)
-        call.spend(seconds("concat.list", copied))
-        return container("list", count * (item.size or ONE), item.item)
+        length = call.length(item)
+        call.spend(seconds("concat.list", (count * count * length).times(0.5)))
+        return container("list", count * length, item.item)
     is_float = item.kind == "float"
     call.spend(seconds("builtins.sum.float" if is_float else "builtins.sum", count))
     bounds = value.payload

@@ -26,7 +26,10 @@ from .guard import EffectError, Guard
 from .inputs import Arguments, Input, called_with, grown, inputs_of, size_at, sizes
 from .text_growth import Way
 
-FACTORS = (1, 3, 10, 30, 100)
+FACTORS = (1, 3, 10, 30, 100, 300, 1000)
+"""How many times as large as in the tests the inputs are, which are tiny there next to those of production."""
+_FAR, _FAR_SECONDS = 100, 0.01
+"""Larger factors than this are for functions that take less than so many seconds with it, in proportion."""
 BENCH_SIZES = (10, 30, 100, 300, 1000, 3000, 10_000)
 _TRIAL = 3  # the factor at which it is found which inputs can grow
 _MOST_WAYS = 4
@@ -235,7 +238,7 @@ class CurveMeasurer:
         """Add points to the curve and return why no more follow."""
         for factor in factors:
             last = curve.points[-2:] if len(factors) > 1 else []
-            if last and self._is_too_long(last, factor):
+            if last and (_is_far(last[-1], factor) or self._is_too_long(last, factor)):
                 return "time"
             try:
                 curve.points.append(self._point(function, self._grown(arguments, ways, factor), factor, ways))
@@ -333,6 +336,11 @@ class CurveMeasurer:
         # The clock of the processor leaves out other work, but is slow to read; that on the wall is exact if none came.
         elapsed = min(ended - began - self._clocks[0], ended_here - began_here - self._clocks[1])
         return max(elapsed / batch / 1e9 - self._turn, 0.0)
+
+
+def _is_far(end: Point, factor: int) -> bool:
+    """Return whether a factor is only for faster functions than one with this last point."""
+    return factor > _FAR and end.seconds > _FAR_SECONDS * end.factor / _FAR
 
 
 class _Watched:

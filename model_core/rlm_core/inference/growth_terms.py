@@ -1,0 +1,81 @@
+"""Facts -> the term that decides a cost at the sizes of production, by the inputs that it depends on.
+
+The leading term of a sum is that of the highest degree. At ten thousand items it may still be hidden behind others, or
+may be a worst case that no call has to reach. This module finds the steep term that is larger than all that is not
+steep, and whether it certainly is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from rlm_core.cost.at_sizes import evaluated, names_of
+from rlm_core.cost.input_names import InputNames, input_names
+from rlm_core.types import CodeText, CostTerm, Growth
+
+USUAL_SIZE = 10_000.0
+"""The size of an input that claims are about: one of production, not of tests."""
+TYPICAL_SIZE = 10.0
+"""The size of what is inside an input, and of what no input names."""
+_UNKNOWN_CALL_SECONDS = 2e-6
+_STEEP = 1.35
+_DECIDING_SHARE = 0.35
+"""The share of a square in a sum with a linear part at which the slope of the sum is that of a steep cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteepTerm:
+    """A term that grows faster than in proportion to its inputs: its factors, and whether every call pays it."""
+
+    factors: tuple[Growth, ...]
+    is_certain: bool
+
+
+def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
+    """The steep term that decides a cost at :data:`USUAL_SIZE`; None where another term or unknown calls do."""
+    work = code.work
+    if work is None or code.language != "python" or code.basis != "call" or not work.of(metric).terms:
+        return None
+    names = input_names(code.text, is_function=True)
+    terms = work.of(metric).terms
+    sizes = {size: USUAL_SIZE for size in names_of(terms) if _input(names, size) is not None}
+    groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
+    for term in terms:
+        groups[_by_input(term, names)].append(term)
+    steep = {factors: of_group for factors, of_group in groups.items() if _degree(factors) > _STEEP}
+    if not steep:
+        return None
+    rest = [term for factors, of_group in groups.items() if factors not in steep for term in of_group]
+    others = evaluated(rest, sizes, TYPICAL_SIZE).likely
+    if metric == "latency":
+        calls = (evaluated(one.terms, sizes, TYPICAL_SIZE).likely for one in work.repeated if one.name.endswith("()"))
+        others += _UNKNOWN_CALL_SECONDS * sum(calls)
+    amounts = evaluated([term for of_group in steep.values() for term in of_group], sizes, TYPICAL_SIZE)
+    if amounts.likely < _DECIDING_SHARE * (amounts.likely + others):
+        return None
+    leading = max(steep, key=lambda factors: evaluated(steep[factors], sizes, TYPICAL_SIZE).likely)
+    is_certain = amounts.least > 0 and amounts.least >= _DECIDING_SHARE * (amounts.least + others)
+    return SteepTerm(leading, is_certain)
+
+
+def _input(names: InputNames, size: str) -> str | None:
+    """The input that a size is of; None for one inside an input, or of none."""
+    name = names.of(size)
+    return None if name is None or name.endswith("[]") else name
+
+
+def _by_input(term: CostTerm, names: InputNames) -> tuple[Growth, ...]:
+    """The factors of a term by input, the fastest first; what is of no input is left out."""
+    merged: dict[str, Growth] = {}
+    for factor in term.factors:
+        name = _input(names, factor.size)
+        if name is not None:
+            same = merged.get(name, Growth(name, 0.0))
+            base = max(same.base, 1.0) * max(factor.base, 1.0)
+            merged[name] = Growth(name, same.degree + factor.degree, same.logs + factor.logs, base)
+    return tuple(sorted(merged.values(), key=lambda factor: (-factor.degree, factor.size)))
+
+
+def _degree(factors: tuple[Growth, ...]) -> float:
+    return sum(factor.degree for factor in factors)
