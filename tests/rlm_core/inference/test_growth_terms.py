@@ -1,0 +1,90 @@
+"""The term that decides a cost at the sizes of production: quadratic forms, linear loops, and sums of both."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from rlm_core.cost.analysis import work_facts
+from rlm_core.inference.growth_facts import decided_estimate, steep_class
+from rlm_core.inference.growth_terms import SteepTerm, steep_term
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.types import CodeText, CostFacts, CostTerm, Growth, UnknownCalls, WorkFacts
+
+from ..quadratic_forms import FORMS, TEXT
+
+N, SQUARE = (Growth("n"),), (Growth("n", 2.0),)
+
+
+@cache
+def forms() -> dict[str, CodeText]:
+    units = Analyser().analyse(ParsedSource(TEXT.encode(), "python"))
+    return {unit.unit.qualname: unit.code for unit in units}
+
+
+def code(*terms: CostTerm, text: str = "def f(n):\n    pass\n", repeated: tuple[UnknownCalls, ...] = ()) -> CodeText:
+    costs = CostFacts(terms=terms, growth=(Growth("n", 2.0),))
+    return CodeText(text, "python", "call", work=WorkFacts(latency=costs, nodes=9, repeated=repeated))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_quadratic_form_is_certain_and_names_its_inputs(name: str) -> None:
+    estimate = decided_estimate(forms()[name], "latency")
+    assert estimate is not None
+    assert estimate.is_claim
+    assert estimate.growth_class == ("mn" if len(FORMS[name]) > 1 else "n^2")
+    assert sorted(estimate.sizes) == sorted(FORMS[name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(items):\n    result = []\n    for item in items:\n        result += [item]\n    return result\n",
+        "def f(items):\n    active = set()\n    for item in items:\n        active |= {item}\n    return active\n",
+        "def f(items):\n    text = ''\n    for item in items:\n        text += str(item)\n    return text\n",
+        "def f(items):\n    data = bytearray()\n    for item in items:\n        data += item\n    return data\n",
+        "def f(items):\n    for _ in range(len(items)):\n        items.pop()\n",
+        "def f(items):\n    for _ in range(len(items)):\n        del items[-1]\n",
+        "def f(items, table):\n    return [item for item in items if item in table.keys()]\n",
+        "def f(words):\n    for word in words:\n        word = word.strip() + '.'\n",
+    ],
+)
+def test_what_is_changed_in_place_is_not_steep(text: str) -> None:
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    assert steep_term(unit.code, "latency") is None
+
+
+def test_a_square_decides_where_it_is_larger_than_the_rest() -> None:
+    square = CostTerm(1e-10, 1e-10, 1e-10, SQUARE)
+    assert steep_term(code(square, CostTerm(1e-7, 1e-7, 1e-7, N)), "latency") == SteepTerm(SQUARE, is_certain=True)
+    assert steep_term(code(square, CostTerm(1e-5, 1e-5, 1e-5, N)), "latency") is None
+    assert steep_term(code(square), "memory") is None
+
+
+def test_a_square_that_may_not_be_reached_is_not_certain() -> None:
+    worst = code(CostTerm(0.0, 1e-9, 1e-8, SQUARE), CostTerm(1e-8, 1e-8, 1e-8, N))
+    assert steep_term(worst, "latency") == SteepTerm(SQUARE, is_certain=False)
+    assert decided_estimate(worst, "latency") is None
+
+
+def test_unknown_calls_count_with_what_a_call_takes() -> None:
+    square = CostTerm(1e-10, 1e-10, 1e-10, SQUARE)
+    calls = UnknownCalls("g()", (CostTerm(1.0, 1.0, 1.0, N),))
+    assert steep_term(code(square), "latency") is not None
+    assert steep_term(code(square, repeated=(calls,)), "latency") is None
+
+
+def test_sizes_of_no_input_do_not_make_a_term_steep() -> None:
+    text = "def f(n):\n    k = g()\n    for i in range(k):\n        for j in range(k):\n            n += 1\n"
+    assert steep_term(CodeText(text, "python", "call", work=work_facts(text)), "latency") is None
+    assert steep_term(CodeText(text, "cpp", "call", work=work_facts(text)), "latency") is None
+    assert steep_term(CodeText(text, "python", "call"), "latency") is None
+
+
+@pytest.mark.parametrize(
+    ("growth", "expected"),
+    [((Growth("n", 2, 1),), "n^2"), ((Growth("n"), Growth("m")), "mn"), ((Growth("n", 3),), "n^3")],
+)
+def test_a_logarithm_next_to_a_power_is_not_stated(growth: tuple[Growth, ...], expected: str) -> None:
+    assert steep_class(growth) == expected
