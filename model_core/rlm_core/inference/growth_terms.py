@@ -20,6 +20,7 @@ TYPICAL_SIZE = 10.0
 """The size of what is inside an input, and of what no input names."""
 _UNKNOWN_CALL_SECONDS = 2e-6
 _STEEP = 1.35
+_SHARE_TAKEN_OFF = 0.1
 _DECIDING_SHARE = 0.35
 """The share of a square in a sum with a linear part at which the slope of the sum is that of a steep cost."""
 
@@ -39,7 +40,13 @@ def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
         return None
     names = input_names(code.text, is_function=True)
     terms = work.of(metric).terms
-    sizes = {size: USUAL_SIZE for size in names_of(terms) if _input(names, size) is not None}
+    # What is taken off another size is smaller, as the width of a window over many items.
+    taken_off = {factor.size for term in terms if term.likely < 0 for factor in term.factors if factor.degree > _STEEP}
+    sizes = {
+        size: USUAL_SIZE * (_SHARE_TAKEN_OFF if size in taken_off else 1.0)
+        for size in names_of(terms)
+        if _input(names, size) is not None
+    }
     groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
     for term in terms:
         groups[_by_input(term, names)].append(term)

@@ -135,7 +135,7 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
 
 
 def _contains(context: Context, left: Value, right: Value) -> Value:
-    if right.kind in ("list", "tuple", "deque", "array") or (right.kind == "view" and right.name == "values"):
+    if right.kind in ("list", "tuple", "deque", "array"):
         count = context.length(right)
         checked = mixed([(0.5, ONE), (0.5, count)])
         context.meter.spend(seconds("contains.list.text" if left.kind == "str" else "contains.list", checked))

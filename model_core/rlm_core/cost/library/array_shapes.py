@@ -51,7 +51,9 @@ def joined(name: str) -> Rule:
             return lost(call, "numpy.concatenate")
         # A part of unknown shape next to a known one has about as many rows as a batch.
         rest = max((member.shape[1:] for member in known if member.shape), key=len, default=())
-        known = [member if member is not None else array((_BATCH, *rest), known[0].dtype, view=True) for member in arrays]
+        known = [
+            member if member is not None else array((_BATCH, *rest), known[0].dtype, view=True) for member in arrays
+        ]
         count = call.length(given) if members is None else ONE
         for member, value in zip(members or (), known, strict=False):
             if member.kind in ("list", "tuple"):

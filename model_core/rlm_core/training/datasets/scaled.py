@@ -1,7 +1,7 @@
 """Labels of functions called with larger and larger inputs + pinned sources -> slopes of costs by input.
 
-A slope is that of a cost over the size of an input, on logarithmic axes, over the last tenfold growth that was measured.
-Where several inputs grew together, it belongs to the one that explains the growth alone; where none does, there is none.
+A slope is that of a cost over the size of an input, on logarithmic axes, over the last tenfold growth that was
+measured. Where several inputs grew together, it belongs to the one that explains the growth alone, if there is one.
 
 | column | meaning |
 |---|---|
