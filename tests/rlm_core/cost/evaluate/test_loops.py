@@ -228,3 +228,47 @@ def test_a_short_loop_without_calls_is_read_trip_by_trip() -> None:
     lines = ("result = [[]]", "for x in range(14):", "    result += [s + [x] for s in result]", "for s in result:")
     known = count(function(*lines, f"    {SLEEP}"))
     assert known.least == known.most == 2**14
+
+
+def degrees(text: str) -> set[float]:
+    """The degrees of the terms of a function's latency, over all sizes but those of items."""
+    facts = work_facts(text)
+    assert facts is not None
+    return {sum(one.degree for one in term.factors if one.size != "item") for term in facts.latency.terms}
+
+
+@pytest.mark.parametrize(
+    ("start", "change", "degree"),
+    [
+        ("()", "x += (item,)", 2),
+        ("()", "x = x + (item,)", 2),
+        ("b''", "x += item", 2),
+        ("''", "x = item + x", 2),
+        ("set()", "x = x | {item}", 2),
+        ("{}", "x = {**x, item: 1}", 2),
+        ("[]", "x = [*x, item]", 2),
+        ("np.array([])", "x = np.append(x, item)", 2),
+        ("np.array([])", "x = np.concatenate([x, item])", 2),
+        ("pd.DataFrame()", "x = pd.concat([x, item])", 2),
+        ("[]", "x += [item]", 1),
+        ("set()", "x |= {item}", 1),
+        ("''", "x += item", 1),
+        ("bytearray()", "x += item", 1),
+        # Made of one item, and of nothing that the loop made.
+        ("[]", "x = [item]", 1),
+    ],
+)
+def test_a_copy_of_what_a_loop_grows_costs_its_size(start: str, change: str, degree: int) -> None:
+    text = function(
+        "import numpy as np", "import pandas as pd", f"x = {start}", "for item in items:", f"    {change}",
+        arguments="items",
+    )  # fmt: skip
+    assert max(degrees(text)) == degree
+
+
+def test_a_copy_of_what_a_loop_shrinks_by_a_number_costs_its_size() -> None:
+    assert max(degrees(function("for _ in range(len(x)):", "    x = x[1:]", arguments="x"))) == 2
+
+
+def test_parts_of_parts_are_not_steps() -> None:
+    assert max(degrees(function("for _ in range(9):", "    x = [i for i in x if i]", arguments="x"))) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.analysis import work_facts
 from rlm_core.types import Amount
 
 from ..counting import count, facts_of
@@ -131,3 +132,16 @@ def test_a_handler_is_unlikely(handler: str) -> None:
     known = count(function("try:", "    x = g(a)", handler, f"    {SLEEP}"))
     assert known.least == 0
     assert known.likely < 0.2
+
+
+@pytest.mark.parametrize(("place", "grows"), [("0", True), ("i", True), ("-1", False)])
+def test_deleting_an_item_of_a_list_moves_those_behind_it(place: str, *, grows: bool) -> None:
+    facts = work_facts(f"def f(x: list, i: int):\n    del x[{place}]\n")
+    assert facts is not None
+    assert any(term.factors for term in facts.latency.terms) is grows
+
+
+def test_a_set_is_extended_in_place() -> None:
+    facts = work_facts("def f(x: set, y: list):\n    x |= {1, 2}\n    return x\n")
+    assert facts is not None
+    assert not any(term.factors for term in facts.latency.terms)

@@ -7,10 +7,12 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.domain.folding import MISSING
 from rlm_core.cost.domain.quantities import constant, of_size
 from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library.rules import ENDLESS, ORDERED
+from rlm_core.types import Growth
 
 from .calls import exact, run, sized
 
@@ -153,3 +155,10 @@ def test_the_least_of_an_unknown_number_and_a_limit_is_at_most_the_limit() -> No
 def test_an_eval_is_of_unknown_cost() -> None:
     _, call = run("builtins.eval", UNKNOWN)
     assert call.missed == constant(1)
+
+
+@pytest.mark.parametrize("text", ["sum(x, [])", "sum(x, ())"])
+def test_a_sum_of_lists_copies_what_is_there_for_each_of_them(text: str) -> None:
+    facts = work_facts(f"def f(x):\n    return {text}\n")
+    assert facts is not None
+    assert any(Growth("x", 2.0) in term.factors for term in facts.latency.terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,15 @@ def test_growth_is_found(called: tuple[dict[str, ScaledFunction], list[str]], na
     function = called[0][name]
     assert function.points[-1].factor >= 10
     assert exponent(function) == pytest.approx(wanted, abs=0.3)
+
+
+def test_only_fast_functions_get_more_than_a_hundred_times_as_much(
+    called: tuple[dict[str, ScaledFunction], list[str]],
+) -> None:
+    curves = [[point for point in one.points if point.grown == one.points[0].grown] for one in called[0].values()]
+    followed = [(before, after) for curve in curves for before, after in pairwise(curve) if after.factor > 100]
+    assert max(after.factor for _, after in followed) == 1000
+    assert all(before.seconds <= 1e-4 * before.factor for before, _ in followed)
 
 
 def test_points_say_what_grew_and_how_large_it_was(called: tuple[dict[str, ScaledFunction], list[str]]) -> None:
