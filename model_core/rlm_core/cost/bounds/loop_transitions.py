@@ -81,12 +81,9 @@ def adds_up(old: Value, new: Value) -> bool:
     if old.size is None or new.size is None:
         return False
     step = new.size - old.size
-    return bool(step.terms) and (step.constant is not None or (old.size.constant is not None and _is_more(step)))
-
-
-def _is_more(step: Quantity) -> bool:
-    low, likely, _ = step.evaluate(lambda name: _USUAL)
-    return low >= 0 and likely > 0
+    low, likely, high = step.evaluate(lambda name: _USUAL)
+    is_more, is_less = likely > 0 and low >= 0, likely < 0 and high <= 0
+    return (is_more and old.size.constant is not None) or ((is_more or is_less) and step.constant is not None)
 
 
 def resized(value: Value, size: Quantity | None) -> Value:

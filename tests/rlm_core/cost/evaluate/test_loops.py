@@ -271,4 +271,6 @@ def test_a_copy_of_what_a_loop_shrinks_by_a_number_costs_its_size() -> None:
 
 
 def test_parts_of_parts_are_not_steps() -> None:
+    changed = function("y = str(x)", "for i in x:", "    y = y.replace(i, '/')", arguments="x")
+    assert max(degrees(changed)) == 1
     assert max(degrees(function("for _ in range(9):", "    x = [i for i in x if i]", arguments="x"))) == 1
