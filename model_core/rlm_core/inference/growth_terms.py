@@ -8,7 +8,8 @@ steep, and whether it certainly is.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import evaluated, names_of
 from rlm_core.cost.input_names import InputNames, input_names
@@ -16,6 +17,8 @@ from rlm_core.types import CodeText, CostTerm, Growth
 
 USUAL_SIZE = 10_000.0
 """The size of an input that claims are about: one of production, not of tests."""
+PRODUCT_SIZE = 1_000.0
+"""The size of each input at which a product has to decide too: they are rarely all large at once."""
 TYPICAL_SIZE = 10.0
 """The size of what is inside an input, and of what no input names."""
 _UNKNOWN_CALL_SECONDS = 2e-6
@@ -34,36 +37,51 @@ class SteepTerm:
 
 
 def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
-    """The steep term that decides a cost at :data:`USUAL_SIZE`; None where another term or unknown calls do."""
+    """The steep term that decides a cost at sizes of production; None where another term or unknown calls do."""
     work = code.work
     if work is None or code.language != "python" or code.basis != "call" or not work.of(metric).terms:
         return None
     names = input_names(code.text, is_function=True)
-    terms = work.of(metric).terms
+    groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
+    for term in work.of(metric).terms:
+        groups[_by_input(term, names)].append(term)
+    if max(map(_degree, groups)) <= _STEEP:
+        return None
+    calls = [one.terms for one in work.repeated if one.name.endswith("()")] if metric == "latency" else []
+    found = _deciding(groups, calls, names, USUAL_SIZE)
+    if found is None or len(found.factors) == 1:
+        return found
+    smaller = _deciding(groups, calls, names, PRODUCT_SIZE)
+    return replace(found, is_certain=found.is_certain and smaller.is_certain) if smaller is not None else None
+
+
+def _deciding(
+    groups: Mapping[tuple[Growth, ...], Sequence[CostTerm]],
+    calls: Sequence[tuple[CostTerm, ...]],
+    names: InputNames,
+    size: float,
+) -> SteepTerm | None:
+    """The steep term that decides a cost, given by the inputs of its terms, when inputs have a size."""
+    terms = [term for of_group in groups.values() for term in of_group]
     # What is taken off another size is smaller, as the width of a window over many items.
     taken_off = {factor.size for term in terms if term.likely < 0 for factor in term.factors if factor.degree > _STEEP}
     sizes = {
-        size: USUAL_SIZE * (_SHARE_TAKEN_OFF if size in taken_off else 1.0)
-        for size in names_of(terms)
-        if _input(names, size) is not None
+        name: size * (_SHARE_TAKEN_OFF if name in taken_off else 1.0)
+        for name in names_of([*terms, *(term for of_call in calls for term in of_call)])
+        if _input(names, name) is not None
     }
-    groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
-    for term in terms:
-        groups[_by_input(term, names)].append(term)
-    steep = {factors: of_group for factors, of_group in groups.items() if _degree(factors) > _STEEP}
-    if not steep:
-        return None
-    rest = [term for factors, of_group in groups.items() if factors not in steep for term in of_group]
+    steep = [term for factors, of_group in groups.items() if _degree(factors) > _STEEP for term in of_group]
+    rest = [term for factors, of_group in groups.items() if _degree(factors) <= _STEEP for term in of_group]
     others = evaluated(rest, sizes, TYPICAL_SIZE).likely
-    if metric == "latency":
-        calls = (evaluated(one.terms, sizes, TYPICAL_SIZE).likely for one in work.repeated if one.name.endswith("()"))
-        others += _UNKNOWN_CALL_SECONDS * sum(calls)
-    amounts = evaluated([term for of_group in steep.values() for term in of_group], sizes, TYPICAL_SIZE)
+    others += _UNKNOWN_CALL_SECONDS * sum(evaluated(of_call, sizes, TYPICAL_SIZE).likely for of_call in calls)
+    amounts = evaluated(steep, sizes, TYPICAL_SIZE)
     if amounts.likely < _DECIDING_SHARE * (amounts.likely + others):
         return None
-    leading = max(steep, key=lambda factors: evaluated(steep[factors], sizes, TYPICAL_SIZE).likely)
-    is_certain = amounts.least > 0 and amounts.least >= _DECIDING_SHARE * (amounts.least + others)
-    return SteepTerm(leading, is_certain)
+    leading = max(
+        (factors for factors in groups if _degree(factors) > _STEEP),
+        key=lambda factors: evaluated(groups[factors], sizes, TYPICAL_SIZE).likely,
+    )
+    return SteepTerm(leading, amounts.least > 0 and amounts.least >= _DECIDING_SHARE * (amounts.least + others))
 
 
 def _input(names: InputNames, size: str) -> str | None:

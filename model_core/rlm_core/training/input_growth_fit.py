@@ -71,7 +71,7 @@ def read_pairs(paths: Sequence[Path]) -> SlopeRows:
         of_metric = [row[metric] or {} for metric in METRICS]
         inputs = sorted({name for one in of_metric for name in one})
         code = CodeText(row["text"], "python", "call", work=read_facts(row["work"]))
-        features.append(features_of(code, inputs, row["sizes"]))
+        features.append(features_of(code, inputs))
         slopes += [[one.get(name, np.nan) for one in of_metric] for name in inputs]
         families += [row["family"]] * len(inputs)
         functions += [row["id"]] * len(inputs)

@@ -47,6 +47,8 @@ def test_a_quadratic_form_is_certain_and_names_its_inputs(name: str) -> None:
         "def f(items):\n    for _ in range(len(items)):\n        items.pop()\n",
         "def f(items):\n    for _ in range(len(items)):\n        del items[-1]\n",
         "def f(items, table):\n    return [item for item in items if item in table.keys()]\n",
+        "def f(items):\n    text = ''\n    for item in items:\n        text = text + str(item)\n    return text\n",
+        "def f(lines, end):\n    return [line + end for line in lines]\n",
         "def f(words):\n    for word in words:\n        word = word.strip() + '.'\n",
     ],
 )
@@ -66,6 +68,14 @@ def test_a_square_that_may_not_be_reached_is_not_certain() -> None:
     worst = code(CostTerm(0.0, 1e-9, 1e-8, SQUARE), CostTerm(1e-8, 1e-8, 1e-8, N))
     assert steep_term(worst, "latency") == SteepTerm(SQUARE, is_certain=False)
     assert decided_estimate(worst, "latency") is None
+
+
+@pytest.mark.parametrize("search", ["part in text", "text.find(part)", "text.index(part)"])
+def test_a_search_may_end_early(search: str) -> None:
+    text = f"def f(text: str, parts):\n    return [{search} for part in parts]\n"
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    found = steep_term(unit.code, "latency")
+    assert found is None or not found.is_certain
 
 
 def test_unknown_calls_count_with_what_a_call_takes() -> None:

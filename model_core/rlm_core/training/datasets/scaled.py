@@ -1,14 +1,13 @@
 """Labels of functions called with larger and larger inputs + pinned sources -> slopes of costs by input.
 
-A slope is that of a cost over the size of an input, on logarithmic axes, over the last tenfold growth that was
-measured. Where several inputs grew together, it belongs to the one that explains the growth alone, if there is one.
+A slope is that of a cost over the size of an input, on logarithmic axes, at the largest measured sizes. Where several
+inputs grew together, it belongs to the one that explains the growth alone; where none does, there is no slope.
 
 | column | meaning |
 |---|---|
 | ``id`` | unique name of the function |
 | ``text``, ``work`` | source text of the function, and its work facts, as in :mod:`.schema` |
 | ``latency``, ``memory`` | the slope of each input's size |
-| ``sizes`` | the largest measured size of each input, where the slopes end |
 | ``family``, ``split``, ``source`` | as in :mod:`.schema`; the family is the package, all of which is in one split |
 """
 
@@ -34,14 +33,13 @@ from .functions import PackageBuilder, PackageRows, UnpackedPackage, WheelSource
 from .schema import open_parquet, write_facts
 from .splits import split_of
 
-FORMAT = "rlm-scaled-2"
+FORMAT = "rlm-scaled-1"
 _SLOPES = pa.map_(pa.string(), pa.float64())
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("id", "text", "work", "family", "split", "source")),
         ("latency", _SLOPES),
         ("memory", _SLOPES),
-        ("sizes", _SLOPES),
     ],
     metadata={"format": FORMAT},
 )
@@ -49,13 +47,12 @@ _FIELDS = frozenset({"package", "version", "module", "qualname", "file", "firstl
 # What each metric is called in a point, and what the measurement resolves in its unit.
 _MEASURED = {"latency": ("seconds", 2e-7), "memory": ("peak", 64.0)}
 _FEWEST_POINTS, _LEAST_FACTOR = 3, 10
-# Two slopes in a row that differ by less, that are both steep, or that rise from a linear one show what follows.
+# Two slopes in a row that differ by less, or that are both steep, are the slope of what follows.
 _SETTLED, _STEEP = 0.25, 1.35
 # Below the slope of a linear cost a rise shows a fixed part, with a larger slope at larger sizes.
 _FLAT, _LINEAR, _RISE = 0.15, 0.7, 0.1
 # The shares of a growth that an input explains alone, that a part of a sum has at least, and that is noise.
 _MOST, _PART, _HARDLY, _NOISE = 0.85, 0.2, 0.1, 0.05
-_LARGEST = 10**300
 # Slopes of single inputs add up to that of all of them, if the cost is their product.
 _SAME = 0.3
 Point = dict[str, Any]
@@ -105,7 +102,6 @@ def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) 
                     "family": package,
                     "split": split_of(package) if split == "auto" else split,
                     "source": f"{package}=={version}:{label['file']}:{label['firstlineno']}",
-                    "sizes": _largest_sizes(label["points"]),
                     **slopes,
                 }
             )
@@ -164,10 +160,9 @@ def slopes_by_input(points: Sequence[Point], metric: str) -> dict[str, float]:
         return {}
     before, last = [math.log(b / a) / math.log(g / f) for (f, a), (g, b) in pairwise(costs)][-2:]
     (first, low), (end, high) = costs[-3], costs[-1]
-    slope = math.log(high / low) / math.log(end / first)
+    slope = math.log(high / low) / math.log(end / first) if min(before, last) >= _STEEP else last
     is_rising = _FLAT < last < _LINEAR and last - before > _RISE
-    is_close = abs(last - before) < _SETTLED and not is_rising
-    is_settled = is_close or min(before, last) >= _STEEP or last >= before >= _LINEAR
+    is_settled = (abs(last - before) < _SETTLED and not is_rising) or min(before, last) >= _STEEP
     if is_settled and last < _FLAT:
         return dict.fromkeys(grown, max(last, 0.0))
     if len(grown) == 1:
@@ -176,14 +171,6 @@ def slopes_by_input(points: Sequence[Point], metric: str) -> dict[str, float]:
         slopes = _attributed(points, dict(costs), key, floor, slope if is_settled else None)
     ends = [point for _, point in _rising(together)][-3:]
     return {name: of_factor / _sizes_per_factor(name, ends[0], ends[-1]) for name, of_factor in slopes.items()}
-
-
-def _largest_sizes(points: Sequence[Point]) -> dict[str, float]:
-    """The size of each input at the last point at which all of them had grown."""
-    grown = points[0]["grown"]
-    *_, (_, last) = _rising([(point["factor"], point) for point in points if point["grown"] == grown])
-    sizes = ((name, last["sizes"].get(name, 0)) for name in grown)
-    return {name: float(min(size, _LARGEST)) for name, size in sizes if size > 0}  # a number may be beyond floats
 
 
 def _sizes_per_factor(name: str, first: Point, last: Point) -> float:
