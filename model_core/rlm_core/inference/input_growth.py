@@ -243,7 +243,10 @@ def _missing_factors(code: CodeText, metric: str, names: Sequence[str]) -> list[
 def _hardly_growing(
     code: CodeText, metric: str, inputs: Sequence[str], table: npt.NDArray[np.float64], constant: float
 ) -> GrowthEstimate:
-    """Constant growth, or the slower than linear one that the facts state: a logarithm has a slope close to 0."""
+    """Constant growth, or the slower than linear one that the facts state: a logarithm has a slope close to 0.
+
+    What runs as often as no input says, such as a walk through linked nodes, may grow: then no class is stated.
+    """
     leading = input_growth(code, metric)
     named = class_of(leading)
     sizes = tuple(factor.size for factor in leading)
@@ -251,7 +254,16 @@ def _hardly_growing(
         return GrowthEstimate(named, constant, sizes)
     if named == "sqrt n" and sizes[0] in inputs:
         return GrowthEstimate(named, float(table[inputs.index(sizes[0]), STEPS.index("partial")]), sizes)
+    if _has_unnamed_sizes(code, metric):
+        return GrowthEstimate("other", constant)
     return GrowthEstimate("1", constant)
+
+
+def _has_unnamed_sizes(code: CodeText, metric: str) -> bool:
+    """Return whether the facts of a cost depend on a size that is that of no input."""
+    names = input_names(code.text, is_function=True)
+    terms = code.work.of(metric).terms if code.work is not None else ()
+    return any(names.of(size) is None for size in names_of(terms))
 
 
 def _stated(code: CodeText, metric: str, inputs: list[str], step: int, probability: float) -> GrowthEstimate:

@@ -99,6 +99,12 @@ def test_a_step_has_the_class_of_the_facts_that_agree_with_it() -> None:
     assert estimate_of(sorting, "latency", ("a",), table([0.0, 0.0, 0.0, 1.0])).growth_class == "n^2"
 
 
+def test_a_walk_through_linked_nodes_is_not_said_to_stay_the_same() -> None:
+    walk = code_of("def f(head):\n    while head.next:\n        head = head.next\n    return head\n")
+    assert not estimate_of(walk, "latency", ("head",), table([1.0, 0.0, 0.0, 0.0])).is_claim
+    assert estimate_of(code_of(FIRST), "latency", ("rows",), table([1.0, 0.0, 0.0, 0.0])).is_claim
+
+
 @given(st.floats(0, 5), st.floats(0, 5))
 def test_steps_are_in_the_order_of_slopes(one: float, other: float) -> None:
     assert (step_of(min(one, other)), step_of(0.0), step_of(9.0)) <= (step_of(max(one, other)), 0, len(STEPS) - 1)

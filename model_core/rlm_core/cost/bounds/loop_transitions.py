@@ -90,8 +90,8 @@ def resized(value: Value, size: Quantity | None) -> Value:
     """A value of another size; an array keeps its axes but the first one."""
     if value.kind != "array" or size is None or not value.shape:
         return replace(value, size=size)
-    inside = [axis.exact for axis in value.shape[1:]]
-    items = math.prod(inside) if None not in inside else 0.0
+    inside = [axis.exact or 0.0 for axis in value.shape[1:]]
+    items = math.prod(inside)
     return replace(value, size=size, shape=(size.times(1 / items), *value.shape[1:])) if items > 0 else value
 
 

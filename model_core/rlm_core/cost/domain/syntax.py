@@ -293,9 +293,10 @@ class BlockSyntax:
         root = node.value
         while isinstance(root, ast.Subscript):
             root = root.value
-        if isinstance(node.ctx, ast.Store) and isinstance(root, ast.Name):
+        if not isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name):
             self.assigned[root.id] = None
-            self.filled.add(root.id)
+            if isinstance(node.ctx, ast.Store):
+                self.filled.add(root.id)
 
     def _augmented(self, node: ast.AugAssign, nested: bool) -> None:
         if isinstance(node.target, ast.Name):

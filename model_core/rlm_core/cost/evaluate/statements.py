@@ -39,21 +39,21 @@ def read_expression(context: Context, node: ast.Expr) -> None:
 
 def read_assignment(context: Context, node: ast.Assign | ast.AnnAssign) -> None:
     """Read an assignment, with or without a type hint."""
-    if isinstance(node, ast.Assign) and _extends_text(context, node):
-        [target] = node.targets
-        read_augmented(context, ast.AugAssign(target, node.value.op, node.value.right))  # type: ignore[attr-defined]
+    if isinstance(node, ast.Assign) and (extended := _extended_text(context, node)) is not None:
+        read_augmented(context, extended)
     elif node.value is not None:
         hint = node.annotation if isinstance(node, ast.AnnAssign) else None
         _assign(context, node.targets if isinstance(node, ast.Assign) else [node.target], node.value, hint)
 
 
-def _extends_text(context: Context, node: ast.Assign) -> bool:
-    """Return whether an assignment is ``text = text + more``, for which CPython extends a text in place."""
+def _extended_text(context: Context, node: ast.Assign) -> ast.AugAssign | None:
+    """Return ``text += more`` for ``text = text + more``, for which CPython also extends a text in place."""
     match node:
-        case ast.Assign([ast.Name(id=name)], ast.BinOp(ast.Name(id=left), ast.Add())) if name == left:
+        case ast.Assign([ast.Name(id=name) as target], ast.BinOp(ast.Name(id=left), ast.Add(), more)) if name == left:
             value = context.frame.names.get(name)
-            return value is not None and value.kind == "str" and not value.known
-    return False
+            if value is not None and value.kind == "str" and not value.known:
+                return ast.AugAssign(target, ast.Add(), more)
+    return None
 
 
 def _assign(context: Context, targets: Sequence[ast.expr], source: ast.expr, hint: ast.expr | None = None) -> None:
