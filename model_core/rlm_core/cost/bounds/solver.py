@@ -75,6 +75,8 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
     if not all(_is_linear(transitions[symbol], starts) for symbol in symbols):
         return None
     shares = [_share(distance, transitions, symbol) for symbol in symbols]
+    if not all(share[2] for share in shares):
+        return None  # an iteration makes something else of it, such as the next node of a list
     usual = [share[1] for share in shares]
     if max(usual) < _MOST_SHARE and max(usual) - min(usual) < _EQUAL_SHARES:
         if gap.end == "below zero" and len(symbols) == 1 and distance.times(usual[0]) == transitions[symbols[0]]:

@@ -136,6 +136,7 @@ def test_a_step_that_may_not_be_taken_gives_a_range() -> None:
         {"@x": X + N},
         {"@x": X + Quantity({(): (-1.0, 0.0, 1.0)})},
         {"@x": X * X},
+        {"@x": N},
     ],
 )
 def test_other_transitions_say_nothing(after: dict[str, Quantity]) -> None:
