@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from rlm_core.cost.analysis import TYPICAL_CALL_SECONDS
 from rlm_core.cost.at_sizes import names_of
+from rlm_core.cost.domain.called_names import written_calls
+from rlm_core.cost.domain.syntax import parsed_function
 from rlm_core.queries.function_sizes import inputs_of
 from rlm_core.types import CodeText, WorkFacts
 
@@ -25,6 +27,8 @@ _CLEAR = 2.0
 # Of rewritten functions with so many times the work by added sizes, 10 of 10 cost more; with less, 3 of 6. These few
 # pairs chose the number, so it is not confirmed on others.
 _FAR = math.log10(3.0)
+# So many times the work is a change that no agreement with the model has to confirm.
+_CLEARLY_MORE = math.log10(5.0)
 _UNNAMED = "?"
 # The latency below which 90 % of the functions of the labels are, in seconds.
 _LONG_CALL_SECONDS = 1.5e-4
@@ -127,6 +131,50 @@ def outweighs_unknown(before: WorkFacts | None, after: WorkFacts | None, metric:
         max(work.latency.typical - work.unknown_calls * TYPICAL_CALL_SECONDS, 0.0) for work in (before, after)
     )
     return also_known + shared >= ratio * (known + shared)
+
+
+def is_clear(before: CodeText, after: CodeText, metric: str) -> bool:
+    """Return whether the facts alone show that a text costs several times what another one does, for large inputs.
+
+    Both texts were read, they call the same functions of unknown cost equally often, the facts decide which of them
+    costs more, and the known work is at least five times as much. The cheaper text has no more operations on unknown
+    types, which may cost what only the other text shows, and makes no object that the other does not: an inherited
+    ``__init__`` may be one that was not read. A loop over ``*args`` alone is not large: a call has few.
+    """
+    first, second = (code.work for code in with_pair_facts(before, after))
+    if first is None or second is None or not (first.nodes and second.nodes) or second.opaque < first.opaque:
+        return False
+    if work_moved(first, second, metric) < _CLEARLY_MORE or second.of(metric).typical < first.of(metric).typical:
+        return False
+    calls, others = (_unknown_calls(facts) for facts in (first, second))
+    is_same = calls.keys() == others.keys() and all(math.isclose(calls[name], others[name]) for name in calls)
+    pair = replace(before, work=first), replace(after, work=second)
+    return (
+        is_same
+        and math.isclose(first.unknown_calls, second.unknown_calls)
+        and not _has_other_objects(before.text, after.text)
+        and bool(_inputs(pair[1], second, metric) - _star_parameters(after.text))
+        and is_decided(*pair, metric)
+    )
+
+
+def _has_other_objects(before: str, after: str) -> bool:
+    """Return whether a text calls a class, by its usual spelling, that another text does not call."""
+    calls, others = written_calls(before), written_calls(after)
+    if calls is None or others is None:
+        return True
+    return any(name.lstrip("_")[:1].isupper() and name not in others for name in calls.lines)
+
+
+def _star_parameters(text: str) -> set[str]:
+    """The names of the parameters that take any number of arguments."""
+    node = parsed_function(text)
+    starred = (node.args.vararg, node.args.kwarg) if node is not None else ()
+    return {parameter.arg for parameter in starred if parameter is not None}
+
+
+def _unknown_calls(facts: WorkFacts) -> dict[str, float]:
+    return {name: times for name, times in facts.unknown if name.endswith("()")}
 
 
 def takes_the_same_memory(before: WorkFacts | None, after: WorkFacts | None) -> bool:

@@ -2,7 +2,8 @@
 
 Input: a unit, the ratios of its costs since the revision, and the predictions for both texts. Output: findings, and
 whether the unit is faster. A finding needs more than a comparison, since of two revisions of a function most cost the
-same: the model and the facts must agree, and what is known of the earlier cost must outweigh what is not.
+same: the model and the facts must agree, or the facts alone must be clear, and what is known of the earlier cost must
+outweigh what is not.
 """
 
 from __future__ import annotations
@@ -47,10 +48,18 @@ class RevisedCosts:
     ) -> RevisedCosts:
         """Correct the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
         # They need numpy, which the server imports with the model.
-        from rlm_core.inference.pair_facts import outweighs_unknown
+        from rlm_core.inference.pair_facts import is_clear, outweighs_unknown
         from rlm_core.inference.revisions import revised
 
-        changes = [revised(change) for change in changes]
+        # Most changes are not as large as compared: only those are looked at closely.
+        clear = {
+            change.metric
+            for change in changes
+            if change.metric == "latency"
+            and change.above(rule.ratio) >= rule.probability
+            and is_clear(before, after, change.metric)
+        }
+        changes = [change if change.metric in clear else revised(change) for change in changes]
         larger = tuple(
             change for change in changes if outweighs_unknown(before.work, after.work, change.metric, rule.ratio)
         )
@@ -63,7 +72,11 @@ class RevisedCosts:
             and outweighs_unknown(after.work, before.work, change.metric, rule.ratio)
             for change in changes
         )
-        return cls(larger, _new_costs(larger, *answers), is_faster)
+        new_costs = _new_costs(larger, *answers)
+        if after.work is not None:
+            # What the facts show is a change for large inputs.
+            new_costs |= {metric: max(new_costs.get(metric, 0.0), after.work.of(metric).large) for metric in clear}
+        return cls(larger, new_costs, is_faster)
 
 
 def grown(
