@@ -84,6 +84,7 @@ class WaitKind(StrEnum):
     TIME = "time"
     PROCESS = "process"
     NETWORK = "network"
+    DATABASE = "database"
     USER = "user"
     THREAD = "thread"
 
@@ -118,6 +119,21 @@ class Wait:
     per: tuple[str, ...] = ()
     on_error: bool = False
     terms: tuple[CostTerm, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWait:
+    """A wait that each item of an input causes: ``line`` is a 0-based line of the unit's text.
+
+    ``call`` is the called name as written; where the unit calls a function that waits, that of the call in there.
+    ``over`` is the text of what the loop runs over. ``is_awaited``: the unit is a coroutine.
+    """
+
+    kind: WaitKind
+    line: int
+    call: str
+    over: str
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +226,8 @@ class WorkFacts:
     ``unknown`` names the calls (``fetch()``) and operations (``+``) in these two, the most frequent first, with how
     often each runs at typical sizes, ``repeated`` those whose number depends on sizes, and ``types`` the types of
     parameters that the text shows, as type hints.
-    ``endless`` is the line of a loop or recursion that may not end, ``nodes`` how much syntax was read.
+    ``endless`` is the line of a loop or recursion that may not end, ``nodes`` how much syntax was read, and
+    ``loop_waits`` the waits in loops over inputs. Some of these are known by their names only, and not in ``waits``.
     """
 
     latency: CostFacts = CostFacts()
@@ -224,6 +241,7 @@ class WorkFacts:
     unknown: tuple[tuple[str, float], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     repeated: tuple[UnknownCalls, ...] = field(default=(), repr=False)
+    loop_waits: tuple[LoopWait, ...] = field(default=(), repr=False)
 
     def __hash__(self) -> int:
         # Texts with facts are keys of caches: facts that differ nearly always differ in these.

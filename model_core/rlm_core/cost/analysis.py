@@ -10,7 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from rlm_core.types import Amount, Cause, CauseKind, CostFacts, CostTerm, Growth, UnknownCalls, Wait, WorkFacts
+from rlm_core.types import (
+    Amount,
+    Cause,
+    CauseKind,
+    CostFacts,
+    CostTerm,
+    Growth,
+    LoopWait,
+    UnknownCalls,
+    Wait,
+    WaitKind,
+    WorkFacts,
+)
 
 from . import library
 from .at_sizes import likely_wait, stated
@@ -176,7 +188,7 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         stated(sum(times for name, times in unknown.items() if name.endswith("()") is is_call))
         for is_call in (True, False)
     )
-    waits = [_wait(wait) for wait in meter.waits]
+    waits = [_wait(wait) for wait in meter.waits if not wait.by_name]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
         latency=_cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
@@ -189,6 +201,7 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         unknown=tuple(sorted(unknown.items(), key=lambda entry: -entry[1])[:_MOST_UNKNOWN]),
         nodes=nodes,
         repeated=_repeated(meter, unknown),
+        loop_waits=_loop_waits(meter),
     )
 
 
@@ -204,6 +217,14 @@ def _wait(wait: PendingWait) -> Wait:
         amount = likely_wait((low, likely, high), share, on_error=wait.on_error)
     terms = _terms(wait.seconds) if wait.seconds is not None and per else ()
     return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error, terms)
+
+
+def _loop_waits(meter: Meter) -> tuple[LoopWait, ...]:
+    """The waits in loops over inputs by line, each line and kind once: those that the tables know come first."""
+    found: dict[tuple[int, WaitKind], LoopWait] = {}
+    for wait in sorted((wait for wait in meter.waits if wait.over), key=lambda wait: wait.by_name):
+        found.setdefault((wait.line, wait.kind), LoopWait(wait.kind, wait.line, wait.call, wait.over))
+    return tuple(sorted(found.values(), key=lambda wait: wait.line)[:_MOST_WAITS])
 
 
 def _repeated(meter: Meter, unknown: Mapping[str, float]) -> tuple[UnknownCalls, ...]:

@@ -66,6 +66,7 @@ DOUBTFUL = "?"
 WAIT_WORDS: dict[WaitKind, str] = {
     WaitKind.USER: "user",
     WaitKind.NETWORK: "network",
+    WaitKind.DATABASE: "database",
     WaitKind.PROCESS: "process",
     WaitKind.THREAD: "thread",
     WaitKind.TIME: "sleep",

@@ -47,6 +47,7 @@ _MOST_LINES = 3
 _LEAST_DEGREE = 3.0
 _WAITED_FOR: Mapping[WaitKind, str] = {
     WaitKind.NETWORK: "the network",
+    WaitKind.DATABASE: "a database",
     WaitKind.PROCESS: "a process",
     WaitKind.USER: "the user",
     WaitKind.THREAD: "a thread",

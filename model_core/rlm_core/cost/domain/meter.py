@@ -26,7 +26,8 @@ class PendingWait:
     """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known.
 
     That of a task in the ``background`` goes on while others start: several take as long as the longest. One that is
-    ``on_error`` is in a handler of an exception.
+    ``on_error`` is in a handler of an exception. ``over`` is what the loop around it runs over, if each item waits. One
+    that is known ``by_name`` only counts in loops.
     """
 
     kind: WaitKind
@@ -36,6 +37,8 @@ class PendingWait:
     share: Range
     background: bool = False
     on_error: bool = False
+    over: str = ""
+    by_name: bool = False
 
 
 @record
@@ -134,9 +137,9 @@ class Meter:
         """Note a regular expression that may take this long for some text."""
         self.causes.append(PendingCause(CauseKind.PATTERN, line, pattern, self.weighted(seconds), ONE, growth))
 
-    def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None) -> None:
+    def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None, *, by_name: bool = False) -> None:
         """Note a wait."""
-        self._note(PendingWait(kind, line, call, self._bounded(seconds), self.reach))
+        self._note(PendingWait(kind, line, call, self._bounded(seconds), self.reach, by_name=by_name))
 
     def _bounded(self, seconds: Quantity | None) -> Quantity | None:
         """The length of a wait that some runs do not reach.
@@ -151,16 +154,17 @@ class Meter:
     def _note(self, wait: PendingWait) -> None:
         """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
         for index, other in enumerate(self.waits):
-            place = (other.line, other.kind, other.call, other.background)
-            if place == (wait.line, wait.kind, wait.call, wait.background):
+            place = (other.line, other.kind, other.call, other.background, other.by_name)
+            if place == (wait.line, wait.kind, wait.call, wait.background, wait.by_name):
                 seconds = None
                 if other.seconds is not None and wait.seconds is not None:
                     at_once = self.parallel or wait.background
                     seconds = larger(other.seconds, wait.seconds) if at_once else other.seconds + wait.seconds
                 low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
-                self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high))
+                over = other.over or wait.over
+                self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high), over=over)
                 return
-        if len(self.waits) < _MOST_WAITS:
+        if sum(other.by_name is wait.by_name for other in self.waits) < _MOST_WAITS:
             self.waits.append(wait)
 
     def run_on(self, line: int) -> None:

@@ -22,6 +22,7 @@ from .containers import is_stored
 from .function_bodies import definition_of
 from .iterators import early_stop, lazy_call
 from .library_calls import apply_rule
+from .loop_waits import note_usual_wait
 from .methods import METHOD, call_method, method_target
 from .objects import special
 from .operations import note_allocation
@@ -74,7 +75,9 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         # It runs later, if at all: the result is an object that something else awaits.
         with in_the_background(context):
             return _result_of(context, node, name, target, receiver)
-    return _result_of(context, node, name, target, receiver)
+    result = _result_of(context, node, name, target, receiver)
+    note_usual_wait(context, node, target, receiver)
+    return result
 
 
 def _bound_method(context: Context, function: ast.expr) -> ast.Attribute | None:

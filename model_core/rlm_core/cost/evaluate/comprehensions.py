@@ -20,6 +20,7 @@ from .bindings import bind_items
 from .conditions import judge
 from .containers import is_stored
 from .iterators import without_end
+from .loop_waits import mark, note_reading
 from .objects import special
 from .operations import note_allocation
 
@@ -67,6 +68,7 @@ def _generated(
     """
     first, rest = generators[0], generators[1:]
     iterable = evaluate(context, first.iter) if iterable is None else iterable
+    note_reading(context, first.iter)
     iterable = special(context, iterable, "__iter__") or iterable
     trips = context.consume(iterable)
     bind_items(context, first.target, iterable)
@@ -99,6 +101,7 @@ def _generated(
                 context.meter.spend(each(_PRODUCERS[type(node)]))
         context.meter.add(inner, share)
     context.frame.loops.pop()
+    mark(context, body, first, trips)
     outer.add(body, trips)
     _low, likely, _high = trips.evaluate(lambda name: 10.0)
     if likely >= 1000:

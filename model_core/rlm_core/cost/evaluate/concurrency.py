@@ -21,17 +21,17 @@ from ..domain.values import Value
 
 def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:
     """The longest wait of each kind, which takes as long as all of them do."""
-    kept: dict[WaitKind, PendingWait] = {}
+    kept: dict[tuple[WaitKind, bool], PendingWait] = {}
     for wait in waits:
-        other = kept.get(wait.kind)
+        other = kept.get((wait.kind, wait.by_name))
         if other is None or _likely(wait) > _likely(other):
-            kept[wait.kind] = wait
+            kept[wait.kind, wait.by_name] = wait
     return sorted(kept.values(), key=_likely, reverse=True)
 
 
 def in_background(waits: Sequence[PendingWait]) -> list[PendingWait]:
     """The waits of a task that is started and goes on while others start."""
-    return [replace(wait, background=True) for wait in longest(waits)]
+    return [replace(wait, background=True, over="") for wait in longest(waits)]
 
 
 def ended(waits: Sequence[PendingWait]) -> list[PendingWait]:
@@ -81,7 +81,7 @@ def gather(context: Context, node: ast.Call) -> Value:
             value = evaluate(context, argument)
             if value.kind == "iterator":
                 context.consume(value)
-    body.waits = longest(body.waits)
+    body.waits = [replace(wait, over="") for wait in longest(body.waits)]
     context.meter.add(body)
     return Value("list")
 

@@ -38,6 +38,7 @@ from ..library.unit_costs import primitive
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
+from .loop_waits import mark, note_reading
 from .objects import special
 
 _UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
@@ -60,6 +61,7 @@ Change = tuple[Quantity | None, Quantity | None, Quantity]
 def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     """Read a ``for`` loop."""
     iterable = evaluate(context, node.iter)
+    note_reading(context, node.iter)
     iterable = special(context, iterable, "__iter__") or iterable
     if _read_unrolled(context, node, iterable):
         return
@@ -285,6 +287,8 @@ def read_loop(
     body.spend(primitive(kind))
     grown = frame.held
     body.peak, peak = ZERO, body.peak
+    if not isinstance(node, ast.While):
+        mark(context, body, node, count)
     context.meter.add(body, count)
     context.meter.hold(peak)
     context.meter.hold(grown)

@@ -5,8 +5,8 @@ and amounts as :mod:`.expressions` reads them. Without a result, its kind is tha
 
     cost SECONDS            computing time; left out only where the call waits
     allocate BYTES          memory during the call
-    wait KIND [SECONDS]     waits for ``time``, ``network``, ``thread``, ``process`` or ``user``; without a cost it
-                            takes 0.3 ms of computing time for the network, and 1 µs for others
+    wait KIND [SECONDS]     waits for ``time``, ``network``, ``database``, ``thread``, ``process`` or ``user``; without a
+                            cost it takes 0.3 ms of computing time for networks and databases, and 1 µs for others
     serve KIND              waits, and does not end by itself
     unknown                 something of unknown cost runs
     optional                the result may be None instead
@@ -216,7 +216,7 @@ def _rule(
         if word in ("wait", "serve"):
             kind, _, limit = rest.partition(" ")
             if not is_paid:
-                default = _REQUEST_SECONDS if word == "wait" and kind == "network" else _WAIT_SECONDS
+                default = _REQUEST_SECONDS if word == "wait" and kind in ("network", "database") else _WAIT_SECONDS
                 effects.append(_spending(default))
                 is_paid = True
             effects.append(_waiting(WaitKind(kind), compiler.quantity(limit) if limit else None))
