@@ -126,7 +126,7 @@ class LoopWait:
     """A wait that each item of an input causes: ``line`` is a 0-based line of the unit's text.
 
     ``call`` is the called name as written; where the unit calls a function that waits, that of the call in there.
-    ``over`` is the text of what the loop runs over. ``is_awaited``: the unit is a coroutine.
+    ``over`` is the text of what the loop runs over. ``is_awaited``: other tasks run meanwhile.
     """
 
     kind: WaitKind

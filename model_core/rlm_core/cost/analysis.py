@@ -36,6 +36,7 @@ from .domain.quantities import LINEAR, LOG, Monomial, Quantity, degree, raised
 from .domain.syntax import parse, walk
 from .domain.values import Value
 from .evaluate.function_bodies import bind_defaults, read_function
+from .evaluate.loop_waits import is_blocking
 from .evaluate.parameters import assumed
 from .evaluate.shown_types import typed
 from .library.unit_costs import primitive
@@ -94,7 +95,7 @@ def analyse(
     if meter is None:
         return None
     shown = tuple((name, hint) for name, hint in sorted(context.types.items()) if len(hint) <= _MOST_NAME)
-    facts = replace(_facts(meter, budget - context.left), types=shown)
+    facts = replace(_facts(meter, budget - context.left), types=shown, loop_waits=_loop_waits(context, text, meter))
     return Analysis(facts, tuple({id(entry): entry for entry in context.dependencies}.values()))
 
 
@@ -201,7 +202,6 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
         unknown=tuple(sorted(unknown.items(), key=lambda entry: -entry[1])[:_MOST_UNKNOWN]),
         nodes=nodes,
         repeated=_repeated(meter, unknown),
-        loop_waits=_loop_waits(meter),
     )
 
 
@@ -219,11 +219,14 @@ def _wait(wait: PendingWait) -> Wait:
     return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error, terms)
 
 
-def _loop_waits(meter: Meter) -> tuple[LoopWait, ...]:
+def _loop_waits(context: Context, text: str, meter: Meter) -> tuple[LoopWait, ...]:
     """The waits in loops over inputs by line, each line and kind once: those that the tables know come first."""
     found: dict[tuple[int, WaitKind], LoopWait] = {}
-    for wait in sorted((wait for wait in meter.waits if wait.over), key=lambda wait: wait.by_name):
-        found.setdefault((wait.line, wait.kind), LoopWait(wait.kind, wait.line, wait.call, wait.over))
+    waits = sorted((wait for wait in meter.waits if wait.over), key=lambda wait: wait.by_name)
+    is_coroutine = bool(waits) and isinstance(context.function(text), ast.AsyncFunctionDef)
+    for wait in waits:
+        is_awaited = is_coroutine and not is_blocking(wait.call)
+        found.setdefault((wait.line, wait.kind), LoopWait(wait.kind, wait.line, wait.call, wait.over, is_awaited))
     return tuple(sorted(found.values(), key=lambda wait: wait.line)[:_MOST_WAITS])
 
 

@@ -30,6 +30,7 @@ from rlm_lsp.sources import SourceFile
 from .checked_files import CheckedFiles
 from .finding import Finding
 from .judge import UnitCase, cases_of, criteria_of, read_rules
+from .waits import wait_findings
 
 
 @dataclass(slots=True)
@@ -109,6 +110,7 @@ class FileReader:
             content = text.parsed.source if text.parsed.language != "onnx" else b""
             diffs_of_text = list(islice(diffs, len(text.units)))
             cases = cases_of(text.units, rules, diffs_of_text, criteria, only_changes=True)
+            findings += wait_findings(text.units, rules, diffs_of_text)
             judged.append(JudgedText(path, content, text.cell, cases, findings))
         return ReadFile(source, tuple(judged), len(units), with_budget)
 

@@ -16,12 +16,12 @@ from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Sp
 from rlm_lsp.history.comparison import GrowthRise
 from rlm_lsp.settings.model import Severity
 
-Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait"]
+Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"]
 CODES: tuple[Code, ...] = get_args(Code)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the lowest
 DOCS = "docs/ci.md"
 # Regressions, faster growth, new waits and loops that may not end: the probabilities behind them are not calibrated on
-# changes of real code, so they fail no build unless the user asks for it.
+# changes of real code, so they fail no build unless the user asks for it. Neither do waits in loops: some are meant.
 OF_COMPARISONS: Severity = "information"
 
 
@@ -84,9 +84,9 @@ class Finding:
     """One finding of a file: code, severity, message and location (a unit's name, or the malformed text).
 
     ``budget`` is the normalized text of the budget, or what identifies the finding among those of its unit (the metric
-    and device of a regression, the metric and class of a growth, the kinds of waits). ``prediction``, ``change`` or
-    ``rise`` is the model's answer behind the finding; ``work`` are the facts of the unit, whose text begins in the
-    0-based line ``first_line``.
+    and device of a regression, the metric and class of a growth, the kinds of waits, the loop of a wait).
+    ``prediction``, ``change`` or ``rise`` is the model's answer behind the finding; ``work`` are the facts of the unit,
+    whose text begins in the 0-based line ``first_line``.
     """
 
     code: Code

@@ -17,7 +17,8 @@ from rlm_core.inference.predictor import Predictor
 
 from rlm_lsp.findings.finding import Finding
 from rlm_lsp.findings.judge import UnitCase, cases_of, criteria_of, judge
-from rlm_lsp.history.comparison import UnitDiff, unit_diffs
+from rlm_lsp.findings.waits import wait_findings
+from rlm_lsp.history.comparison import NEW, UnitDiff, unit_diffs
 from rlm_lsp.settings.model import Settings
 
 from .documents import Analysis, LocatedUnit
@@ -58,6 +59,7 @@ async def findings_of(session: Session, unit_rules: UnitRules, analysis: Analysi
     units = [located.analysed for located in analysis.units]
     service = session.predictions
     cases = cases_of(units, read.rules, diffs, criteria_of(settings))
+    findings += wait_findings(units, read.rules, [NEW] * len(units))
     for start in range(0, len(cases), STEP_UNITS):
         if is_old():
             return None

@@ -31,7 +31,7 @@ from rlm_core.types import (
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
-from . import abstentions, escaping, labels, size_words, work_words
+from . import abstentions, escaping, labels, loop_wait_words, size_words, work_words
 from .curve_plot import details_plots
 from .finding_messages import percent
 
@@ -138,6 +138,8 @@ def hover_text(
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
     first += map(quote, size_words.hover_lines(answered))
+    if any(prediction.metric == "latency" for prediction in predictions):
+        first += loop_wait_words.hover_lines(unit, analysed.code.work)
     first += work_words.growth_lines(analysed, predictions)
     first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     first = [_plain(note, markdown) for note in first]

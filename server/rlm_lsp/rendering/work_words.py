@@ -45,7 +45,7 @@ _MAX_NAME = 60
 _MOST_LINES = 3
 # Quadratic time of a pattern is usual and matters for long texts only.
 _LEAST_DEGREE = 3.0
-_WAITED_FOR: Mapping[WaitKind, str] = {
+WAITED_FOR: Mapping[WaitKind, str] = {
     WaitKind.NETWORK: "the network",
     WaitKind.DATABASE: "a database",
     WaitKind.PROCESS: "a process",
@@ -134,7 +134,7 @@ def _worst_cases(unit: Unit, work: WorkFacts) -> Iterator[_Fact]:
         clause = (
             f"in the worst case, line {file_line(unit, cause.line)} takes time that grows as {worst_case_form(growth)}"
         )
-        yield _Fact(0.5, f"{clause} with the length of the text, to match {_code(cause.name)}")
+        yield _Fact(0.5, f"{clause} with the length of the text, to match {code(cause.name)}")
 
 
 def _possible_waits(work: WorkFacts, prediction: Prediction) -> list[Wait]:
@@ -170,7 +170,7 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
     lines = sorted({file_line(unit, wait.line) for wait in group})
     several, may = len(lines) > 1, max(wait.share for wait in group) < _SURE
     ending = "" if several or may else "s"
-    subject = f"{_lines(lines)}{' may' if may else ''}"
+    subject = f"{lines_of(lines)}{' may' if may else ''}"
     # What is waited for one item is not less for some calls, there may only be none.
     amounts = [
         replace(wait.seconds, least=wait.seconds.likely) if wait.per else wait.seconds
@@ -185,7 +185,7 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
         sleeps = all("sleep" in name.lower() for name in names)
         verb, called = ("sleep", "") if sleeps else ("wait", _named(*names))
         return f"{subject} {verb}{ending} {length or _UNKNOWN_TIME}{together}{called}"
-    return f"{subject} wait{ending} for {_WAITED_FOR[kind]}{f' {length}' if length else ''}{together}{_named(*names)}"
+    return f"{subject} wait{ending} for {WAITED_FOR[kind]}{f' {length}' if length else ''}{together}{_named(*names)}"
 
 
 def _repeated(group: Sequence[Wait]) -> str:
@@ -194,7 +194,7 @@ def _repeated(group: Sequence[Wait]) -> str:
     if not sizes:
         return ""
     named = [size for size in sizes if not size.startswith("?")]  # the analysis numbers the others
-    return f" for each item of {_and([_code(size) for size in named])}" if named else " in each iteration"
+    return f" for each item of {and_words([code(size) for size in named])}" if named else " in each iteration"
 
 
 def _length(amounts: Sequence[Amount]) -> str:
@@ -257,7 +257,7 @@ def _cause_clause(unit: Unit, cause: Cause, metric: Metric, amount: str) -> str:
     if cause.kind is CauseKind.ALLOCATION and metric == "memory":
         return f"{line} allocates{f' {amount}' if amount else ''}{_named(cause.name)}"
     if _is_own_recursion(unit, cause):
-        return f"{_code(cause.name)} ({line}) calls itself{_often(cause)}{about}"
+        return f"{code(cause.name)} ({line}) calls itself{_often(cause)}{about}"
     return f"{line} {_does(unit, cause)}{about}"
 
 
@@ -268,10 +268,10 @@ def _does(unit: Unit, cause: Cause) -> str:
         case CauseKind.LOOP:
             return f"runs{often or ' a loop'}"
         case CauseKind.RECURSION:
-            calls = "" if _is_own_recursion(unit, cause) else f"calls {_code(cause.name)}, which "
+            calls = "" if _is_own_recursion(unit, cause) else f"calls {code(cause.name)}, which "
             return f"{calls}calls itself{often}"
         case CauseKind.CALL:
-            return f"calls {_code(cause.name)}{often}"
+            return f"calls {code(cause.name)}{often}"
         case kind:
             return f"{_CALLED.get(kind, 'costs')}{_named(cause.name)}"
 
@@ -334,11 +334,11 @@ def growth_form(estimate: GrowthEstimate) -> str:
     """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
     growth_class, named = estimate.growth_class, estimate.named_sizes
     if growth_class == "mn" and len(named) > 1:
-        return " × ".join(map(_code, named[:_MOST_LINES]))
+        return " × ".join(map(code, named[:_MOST_LINES]))
     # Of a product all sizes are named, or none is.
     if not named or (growth_class == "mn" and len(named) < len(estimate.sizes)):
         return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
-    return f"{growth_class} in {_and([_code(size) for size in named[:_MOST_LINES]])}"
+    return f"{growth_class} in {and_words([code(size) for size in named[:_MOST_LINES]])}"
 
 
 def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
@@ -357,8 +357,8 @@ def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
     if not kinds:
         return ""
     lines = sorted({file_line(analysed.unit, wait.line) for wait in waits})
-    times = [f"for {_WAITED_FOR[kind]}" if kind is not WaitKind.TIME else "of unknown length" for kind in kinds]
-    return f"the wait {_and(times)} ({_lines(lines)})"
+    times = [f"for {WAITED_FOR[kind]}" if kind is not WaitKind.TIME else "of unknown length" for kind in kinds]
+    return f"the wait {and_words(times)} ({lines_of(lines)})"
 
 
 def rise_words(rise: GrowthRise) -> str:
@@ -379,7 +379,7 @@ def wait_changes(unit: Unit, change: WaitChange) -> list[str]:
         clauses.append(f"now {labels.MAY_NOT_END} (line {file_line(unit, change.endless)})")
     for wait in change.waits:
         subject = "now waits" if wait.share >= _SURE else "now may wait"
-        waited = _UNKNOWN_TIME if wait.kind is WaitKind.TIME else f"for {_WAITED_FOR[wait.kind]}"
+        waited = _UNKNOWN_TIME if wait.kind is WaitKind.TIME else f"for {WAITED_FOR[wait.kind]}"
         clauses.append(f"{subject} {waited} (line {file_line(unit, wait.line)})")
     if change.seconds is not None:
         before, after = (labels.quantity("latency", seconds) for seconds in change.seconds)
@@ -397,24 +397,25 @@ def plain(text: str) -> str:
     return text.replace("`", "")
 
 
-def _lines(lines: Sequence[int]) -> str:
+def lines_of(lines: Sequence[int]) -> str:
     """``line 3``, ``lines 3 and 9``, ``lines 3, 9 and 4 more``."""
     if len(lines) == 1:
         return f"line {lines[0]}"
     shown = [str(line) for line in lines[:_MOST_LINES]]
-    return f"lines {_and([*shown, f'{len(lines) - _MOST_LINES} more'] if len(lines) > _MOST_LINES else shown)}"
+    return f"lines {and_words([*shown, f'{len(lines) - _MOST_LINES} more'] if len(lines) > _MOST_LINES else shown)}"
 
 
-def _and(words: Sequence[str]) -> str:
+def and_words(words: Sequence[str]) -> str:
+    """``a, b and c``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _named(*names: str) -> str:
-    shown = [_code(name) for name in names if name.strip()]
-    return f" ({_and(shown[:_MOST_LINES])})" if shown else ""
+    shown = [code(name) for name in names if name.strip()]
+    return f" ({and_words(shown[:_MOST_LINES])})" if shown else ""
 
 
-def _code(name: str) -> str:
+def code(name: str) -> str:
     """A piece of source text on one line, as code."""
     text = printable(" ".join(name.replace("`", "'").split()))
     return f"`{text if len(text) <= _MAX_NAME else f'{text[: _MAX_NAME - 1]}…'}`"

@@ -22,7 +22,7 @@ from ..library.usual_waits import Chain, chain_of, is_query, usual_wait
 
 _MEDIA = frozenset({WaitKind.DATABASE, WaitKind.NETWORK, WaitKind.PROCESS})
 # A wait of fewer iterations is not one of the loop.
-_LEAST_SHARE = 0.2
+_LEAST_SHARE = 0.1
 _MOST_HOPS = 3
 _MOST_TEXT = 60
 _ENDS = (ast.Return, ast.Break, ast.Raise)
@@ -40,10 +40,13 @@ def note_usual_wait(context: Context, node: ast.Call, target: Value, receiver: V
     kind = usual_wait(node, chain, is_awaited=is_awaited)
     if kind is None and (known := written_chain(context, node.func)) != chain:
         kind = usual_wait(node, known, is_awaited=is_awaited)
+    if kind is None and chain in _READING and node.args and is_query(written_chain(context, node.args[0])):
+        kind = WaitKind.DATABASE
     if kind is not None:
         context.meter.wait(kind, context.frame.line, ast.unparse(node.func)[-_MOST_TEXT:], None, by_name=True)
 
 
+_READING = {(name,) for name in ("list", "tuple", "set", "dict", "len", "sorted", "bool", "max", "min", "sum")}
 _OPEN = frozenset({"unknown", "object", "class", "module", "function", "user-function", "iterator"})
 
 
@@ -76,7 +79,7 @@ def _assigned(function: ast.AST, name: str) -> ast.expr | None:
 
 def mark(context: Context, body: Meter, node: ast.For | ast.AsyncFor | ast.comprehension, trips: Quantity) -> None:
     """Mark the waits of a loop's body, an iteration of it, that each item of an input causes."""
-    if context.frame.depth or body.parallel or not body.waits or not trips.names or _is_bounded(node):
+    if context.frame.depth or body.parallel or not body.waits or trips.exact is not None or _is_bounded(node):
         return
     function = context.frame.node
     for index, wait in enumerate(body.waits):
@@ -125,6 +128,11 @@ def _is_rare(block: Sequence[ast.stmt], line: int) -> bool:
     return False
 
 
+def is_blocking(call: str) -> bool:
+    """Return whether a call waits in a coroutine although it is not awaited."""
+    return call.startswith(_BLOCKING)
+
+
 def _has_line(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno - 1 <= line <= (node.end_lineno or node.lineno) - 1
 
@@ -148,11 +156,10 @@ def _blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 def _blocks(function: ast.AsyncFunctionDef, line: int, call: str) -> bool:
     """Return whether a coroutine waits in a line: what is not awaited there runs later, unless it cannot be awaited."""
-    if call.startswith(_BLOCKING):
+    if is_blocking(call):
         return True
     return any(
-        isinstance(node, ast.Await)
-        and _has_line(node, line)
+        (isinstance(node, ast.Await) and _has_line(node, line))
         or (isinstance(node, (ast.AsyncWith, ast.AsyncFor)) and node.lineno - 1 == line)
         for node in walk(function)
     )

@@ -5,8 +5,8 @@ and amounts as :mod:`.expressions` reads them. Without a result, its kind is tha
 
     cost SECONDS            computing time; left out only where the call waits
     allocate BYTES          memory during the call
-    wait KIND [SECONDS]     waits for ``time``, ``network``, ``database``, ``thread``, ``process`` or ``user``; without a
-                            cost it takes 0.3 ms of computing time for networks and databases, and 1 µs for others
+    wait KIND [SECONDS]     waits for ``time``, ``network``, ``database``, ``thread``, ``process`` or ``user``;
+                            without a cost it takes 0.3 ms of computing time for networks and databases, else 1 µs
     serve KIND              waits, and does not end by itself
     unknown                 something of unknown cost runs
     optional                the result may be None instead

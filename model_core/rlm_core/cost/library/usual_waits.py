@@ -17,6 +17,10 @@ Chain = tuple[str, ...]
 _DATABASE, _NETWORK, _PROCESS = WaitKind.DATABASE, WaitKind.NETWORK, WaitKind.PROCESS
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def _names(text: str, kind: WaitKind) -> dict[str, WaitKind]:
     return dict.fromkeys(text.split(), kind)
 
@@ -39,14 +43,14 @@ _ANYWHERE: dict[str, WaitKind] = {
 _POOLS = re.compile(r"pool|executor", re.IGNORECASE)
 # Queries are built lazily, and sent by their last call.
 _MANAGERS = frozenset({"objects", "_default_manager", "_base_manager", "all_objects"})
-_SENDING = frozenset(
-    "get create first last count exists update delete aggregate in_bulk latest earliest aget acreate afirst acount"
-    " aexists aupdate adelete all_or_404 one one_or_none scalar paginate".split()
+_SENDING = _words(
+    "get create first last count exists update delete aggregate in_bulk latest earliest aget acreate"
+    " afirst acount aexists aupdate adelete all_or_404 one one_or_none scalar paginate"
 )
 _SENDING_SQL = _SENDING - {"aggregate"} | {"all", "scalars", "fetchall"}
 # The last name of an object, and its methods that wait.
 _OBJECTS: tuple[tuple[re.Pattern[str], frozenset[str], WaitKind], ...] = tuple(
-    (re.compile(name), frozenset(methods.split()), kind)
+    (re.compile(name), _words(methods), kind)
     for name, methods, kind in (
         (
             r"(^|_)session$|^(dbsession|db|database|Session|DBSession|session_factory\(\))$",
@@ -78,9 +82,10 @@ _FETCHING = re.compile(r"url|http|/", re.IGNORECASE)
 _CHATS = re.compile(
     r"^(ctx|context|channel|author|user|member|message|msg|guild|interaction|followup|response|bot|role|webhook|chat)$"
 )
-_CHAT_METHODS = frozenset(
-    "send reply edit delete add_reaction remove_reaction ban unban kick add_roles remove_roles respond send_message"
-    " answer fetch_message fetch_user fetch_member fetch_channel create_role create_text_channel purge".split()
+_CHAT_METHODS = _words(
+    "send reply edit delete add_reaction remove_reaction ban unban kick add_roles remove_roles respond"
+    " send_message answer fetch_message fetch_user fetch_member fetch_channel create_role"
+    " create_text_channel purge"
 )
 _CLIENTS = frozenset({"client()", "resource()"})
 _LOCAL = frozenset({"get_paginator", "can_paginate", "get_waiter", "generate_presigned_url", "close", "meta"})
@@ -96,7 +101,6 @@ _FILES = re.compile(
 _QUERIES = frozenset({"query()", "filter()", "filter_by()", "exclude()", "select_related()", "prefetch_related()"})
 _SESSIONS = re.compile(r"^(db_session|session|db|conn|connection|cursor|cur)$")
 _ACCESS = re.compile(r"^(get|create|delete|update|find|fetch|load|save|insert|upsert|query|count|exists)(_|$)")
-_READING = frozenset({"list", "tuple", "set", "dict", "len", "sorted", "bool", "max", "min", "sum"})
 
 
 def chain_of(node: ast.expr) -> Chain:
@@ -123,8 +127,6 @@ def usual_wait(call: ast.Call, chain: Chain, *, is_awaited: bool = False) -> Wai
         return None
     *objects, method = chain
     last = objects[-1] if objects else ""
-    if not objects and method in _READING and call.args:
-        return _DATABASE if is_query(chain_of(call.args[0])) else None
     if method in _ANYWHERE:
         return None if _POOLS.search(last) else _ANYWHERE[method]
     if _MANAGERS & set(objects) and not _is_sent(objects, _SENDING):
@@ -137,7 +139,7 @@ def usual_wait(call: ast.Call, chain: Chain, *, is_awaited: bool = False) -> Wai
         return _NETWORK  # of a request that was built before
     if len(objects) > 1 and objects[-2] == "request" and last == "session":
         return None  # the session of a visitor, not of a database
-    if last.endswith("session") and method == "get" or (last in ("db", "client") and method == "get"):
+    if (last.endswith("session") and method == "get") or (last in ("db", "client") and method == "get"):
         return _fetched(call)
     for pattern, methods, kind in _OBJECTS:
         if method in methods and pattern.search(last):
@@ -156,14 +158,12 @@ def is_query(chain: Chain) -> bool:
     """Return whether an expression is a query that its reader sends: ``User.objects.filter()``."""
     if not chain or not chain[-1].endswith("()"):
         return False
-    *objects, method = chain
-    name = method.removesuffix("()")
-    if _MANAGERS & set(objects):
-        return not _is_sent([*objects, method], _SENDING)
-    return _is_sql(chain) and not _is_sent([*objects, method], _SENDING_SQL)
+    if _MANAGERS & set(chain[:-1]):
+        return not _is_sent(chain, _SENDING)
+    return _is_sql(chain) and not _is_sent(chain, _SENDING_SQL)
 
 
-def _is_sent(objects: list[str], sending: frozenset[str]) -> bool:
+def _is_sent(objects: list[str] | Chain, sending: frozenset[str]) -> bool:
     """Return whether an expression goes on behind the call that sends its query: what follows is of its result."""
     return any(part.endswith("()") and part.removesuffix("()") in sending for part in objects)
 

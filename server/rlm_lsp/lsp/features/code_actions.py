@@ -26,7 +26,7 @@ from .commands import COPY_JSON, EXPLAIN, GO_TO, MEASURE
 from .diagnostics import SOURCE
 
 _FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
-_FINDINGS = frozenset({"over-budget", "regression", "growth", "wait"})
+_FINDINGS = frozenset({"over-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"})
 _MOST_LINES = 2  # that a finding leads to
 _Action = types.CodeAction | types.Command
 
