@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.pair_facts import (
+    is_clear,
     is_decided,
     outweighs_unknown,
     takes_the_same_memory,
@@ -142,3 +143,34 @@ def test_how_many_times_a_cost_grows_needs_its_earlier_value(before: str, after:
     first, second = (facts_of(_call("def f(a):\n" + body)) for body in (before, after))
     assert outweighs_unknown(first, second, "latency", 1.5) is said
     assert outweighs_unknown(first, second, "memory", 1.5) is (not (first and first.unknown_calls))
+
+
+_ONE_LOOP = "def f(nodes, edges):\n    ends = set()\n    for edge in edges:\n        ends.add(edge)\n    return ends\n"
+_TWO_LOOPS = (
+    "def f(nodes, edges):\n    ends = set()\n    for edge in edges:\n        for other in edges:\n"
+    "            ends.add(other)\n    return ends\n"
+)
+
+
+def test_facts_alone_show_a_loop_that_is_added() -> None:
+    assert is_clear(_call(_ONE_LOOP), _call(_TWO_LOOPS), "latency")
+    assert not is_clear(_call(_TWO_LOOPS), _call(_ONE_LOOP), "latency")
+    assert not is_clear(_call(_ONE_LOOP), _call(_ONE_LOOP), "latency")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        _TWO_LOOPS.replace("    return", "    fetch()\n    return"),  # a call of unknown cost
+        _TWO_LOOPS.replace("edges)", "*edges)"),  # a call has few arguments
+        _TWO_LOOPS.replace("    for edge in edges:\n", "    for edge in edges:\n        Order(edge)\n"),
+    ],
+)
+def test_what_the_facts_alone_do_not_show(after: str) -> None:
+    assert not is_clear(_call(_ONE_LOOP), _call(after), "latency")
+
+
+def test_objects_that_are_made_no_more_may_have_cost_anything() -> None:
+    before = _ONE_LOOP.replace("ends.add(edge)", "ends.add(Order(edge))")
+    after = _TWO_LOOPS.replace("ends.add(other)", "ends.add(other.order)")
+    assert not is_clear(_call(before), _call(after), "latency")
