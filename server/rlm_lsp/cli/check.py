@@ -93,8 +93,8 @@ def command(
 ) -> None:
     """Check units against their budgets; the exit status is 1 if a cost is over its budget.
 
-    Regressions, faster growth, new waits and loops that may not end are information and do not change the exit status,
-    unless you pass --fail-on information.
+    Regressions, faster growth, loops that may not end and waits in loops are information and do not change the exit
+    status, unless you pass --fail-on information.
 
     The same files, revision, model and settings always give the same findings, in the same order.
 

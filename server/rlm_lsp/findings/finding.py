@@ -20,7 +20,7 @@ Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait"
 CODES: tuple[Code, ...] = get_args(Code)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the lowest
 DOCS = "docs/ci.md"
-# Regressions, faster growth, new waits and loops that may not end: the probabilities behind them are not calibrated on
+# Regressions, faster growth and loops that may not end: the probabilities behind them are not calibrated on
 # changes of real code, so they fail no build unless the user asks for it. Neither do waits in loops: some are meant.
 OF_COMPARISONS: Severity = "information"
 

@@ -57,7 +57,7 @@ from .finding import (
     RelatedLocation,
     rests_on_committed,
 )
-from .regressions import RevisedCosts, grown, is_own_change, new_waits
+from .regressions import RevisedCosts, grown, is_own_change, new_endless
 
 # One question per unit, the answers in that order; Compare returns None if the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
@@ -130,7 +130,9 @@ class Judgement:
         answers: tuple[Sequence[Prediction], Sequence[Prediction]],
         work: WorkChange,
     ) -> None:
-        """Look for costs that have grown or grow faster, and for new waits; all that have grown are one finding.
+        """Look for costs that have grown or grow faster, and for a new loop that may not end.
+
+        All costs that have grown are one finding.
 
         ``answers`` are the predictions for the unit at the revision and now.
         """
@@ -143,7 +145,7 @@ class Judgement:
             self.is_slower = any(finding.metric == "latency" for finding in findings)
             self.is_faster = costs.is_faster and not self.is_slower
         if work.wait is not None:
-            self._add(case, new_waits(case.analysed.unit, case.rules, work.wait, case.criteria.revision))
+            self._add(case, new_endless(case.analysed.unit, case.rules, work.wait, case.criteria.revision))
 
     def _add(self, case: UnitCase, findings: Sequence[Finding]) -> None:
         work, first_line = case.analysed.code.work, case.analysed.unit.span.start_line

@@ -1,4 +1,4 @@
-"""Costs that an edit has made larger or smaller, and waits that it adds: comparisons -> findings.
+"""Costs that an edit has made larger or smaller, and loops that may not end since: comparisons -> findings.
 
 Input: a unit, the ratios of its costs since the revision, and the predictions for both texts. Output: findings, and
 whether the unit is faster. A finding needs more than a comparison, since of two revisions of a function most cost the
@@ -17,7 +17,7 @@ from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Unit
 
 from rlm_lsp.budgets.rules import Rules
 from rlm_lsp.history.comparison import GrowthRise, WaitChange
-from rlm_lsp.rendering.finding_messages import growth_message, regression_message, wait_message
+from rlm_lsp.rendering.finding_messages import endless_message, growth_message, regression_message
 
 from .finding import DEFAULT_CRITERIA, OF_COMPARISONS, Criteria, Finding, RegressionRule
 
@@ -51,15 +51,17 @@ class RevisedCosts:
         from rlm_core.inference.pair_facts import is_clear, outweighs_unknown
         from rlm_core.inference.revisions import revised
 
-        # Most changes are not as large as compared: only those are looked at closely.
+        confirmed = [revised(change) for change in changes]
+        # Few changes are larger than what revisions confirm: only those are looked at closely.
         clear = {
             change.metric
-            for change in changes
+            for change, likely in zip(changes, confirmed, strict=True)
             if change.metric == "latency"
-            and change.above(rule.ratio) >= rule.probability
+            and likely.above(rule.ratio) < rule.probability <= change.above(rule.ratio)
             and is_clear(before, after, change.metric)
         }
-        changes = [change if change.metric in clear else revised(change) for change in changes]
+        pairs = zip(changes, confirmed, strict=True)
+        changes = [change if change.metric in clear else likely for change, likely in pairs]
         larger = tuple(
             change for change in changes if outweighs_unknown(before.work, after.work, change.metric, rule.ratio)
         )
@@ -167,21 +169,12 @@ def _new_costs(
     return costs
 
 
-def new_waits(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
-    """A finding for what a unit waits for and did not at the revision, a loop that may not end included."""
-    if "latency" in rules.ignored:
+def new_endless(unit: Unit, rules: Rules, change: WaitChange, revision: str = "HEAD") -> list[Finding]:
+    """A finding for a unit that may not end and did at the revision.
+
+    Other waits that are new have none: of those that were read, too few were right. Hints and hovers show them.
+    """
+    if "latency" in rules.ignored or change.endless is None:
         return []
-    kinds = [wait.kind.value for wait in change.waits]
-    kinds += ["endless"] if change.endless is not None else []
-    kinds += ["sleep"] if change.seconds is not None else []
-    return [
-        Finding(
-            "wait",
-            OF_COMPARISONS,
-            wait_message(unit, change, revision),
-            unit.name,
-            unit.qualname,
-            "latency",
-            ", ".join(kinds),
-        )
-    ]
+    message = endless_message(unit, change.endless, revision)
+    return [Finding("wait", OF_COMPARISONS, message, unit.name, unit.qualname, "latency", "endless")]

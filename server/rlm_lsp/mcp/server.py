@@ -201,7 +201,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     ) -> Annotated[CallToolResult, CheckAnswer]:
         """Check a file or folder against its cost budgets; with a revision, also list predicted regressions.
 
-        Regressions, faster growth, new waits and loops that may not end have the severity information.
+        Regressions, faster growth, loops that may not end and waits in loops have the severity information.
         """
         return answered(roots, lambda folders: tools.check(folders, path, revision, limit, _progress(context)))
 

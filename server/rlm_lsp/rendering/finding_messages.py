@@ -1,4 +1,4 @@
-"""Messages of findings and of invalid settings: a budget exceeded, a cost predicted to grow, a new wait.
+"""Messages of findings and of invalid settings: a budget exceeded, a cost predicted to grow.
 
 Input: the unit and the model's answer. Output: one sentence of plain text; the editor and all formats of ``rlm-lsp
 check`` show it.
@@ -110,9 +110,9 @@ def cost_of(unit: Unit, cost: str) -> str:
     return f"{cost} of {_name(unit)}"
 
 
-def wait_message(unit: Unit, change: WaitChange, revision: str) -> str:
-    """``f now waits for the network (line 12), unlike at HEAD``."""
-    changes = work_words.plain(" and ".join(work_words.wait_changes(unit, change)))
+def endless_message(unit: Unit, line: int, revision: str) -> str:
+    """``f now may not end (line 12), unlike at HEAD``; the 0-based line is one of the unit's text."""
+    changes = work_words.plain(" and ".join(work_words.wait_changes(unit, WaitChange(endless=line))))
     return f"{_name(unit)} {changes}, unlike at {revision}"
 
 

@@ -164,6 +164,10 @@ def work_fields(
             }
             for wait in waits
         ],
+        "loop_waits": [
+            {"kind": wait.kind.value, "line": first_line + wait.line, "call": wait.call, "over": wait.over}
+            for wait in (work.loop_waits if work is not None else ())
+        ],
         "endless": first_line + work.endless if work is not None and work.endless is not None else None,
         "causes": [
             {

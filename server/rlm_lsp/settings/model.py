@@ -222,12 +222,12 @@ class Settings:
         "Report that a cost grows faster with its inputs than at `HEAD` when both growth classes have at least this"
         " probability.",
     )
-    diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded and malformed budgets.")
+    diagnostics: bool = _setting(True, kinds.switch(), "Report exceeded and malformed budgets, and waits in loops.")
     change_diagnostics: bool = _setting(
         False,
         kinds.switch(),
-        "Also report regressions, faster growth and new waits since `HEAD`, the first two as hints. Inlay hints and"
-        " hovers show them anyway, and `rlm-lsp check --diff` always reports them.",
+        "Also report regressions, faster growth and loops that may not end since `HEAD`, the first two as hints. Inlay"
+        " hints and hovers show them anyway, and `rlm-lsp check --diff` always reports them.",
     )
     budgets: tuple[GlobBudgets, ...] = _setting(
         (),

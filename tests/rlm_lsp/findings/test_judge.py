@@ -45,7 +45,7 @@ from rlm_lsp.findings.judge import (
     over_budget,
     read_rules,
 )
-from rlm_lsp.findings.regressions import LEAST_COSTS, grown, is_own_change, new_waits
+from rlm_lsp.findings.regressions import LEAST_COSTS, grown, is_own_change, new_endless
 from rlm_lsp.history.comparison import GrowthRise, WaitChange, unit_diffs
 from rlm_lsp.settings.model import Settings, Severity
 
@@ -299,27 +299,26 @@ def test_a_rise_counts_where_both_sides_are_sure_enough() -> None:
     assert judged(LINEAR, QUADRATIC, comment="# rlm: ignore latency\n") == []
 
 
-def test_a_new_wait_and_a_loop_that_may_not_end_say_their_lines() -> None:
-    waits = WaitChange(NETWORK.waits)
-    [finding] = new_waits(UNIT, Rules(), waits, "v1.0")
-    assert (finding.code, finding.severity, finding.budget) == ("wait", "information", "network")
-    assert finding.message == "f now waits for the network (line 2), unlike at v1.0"
-    [finding] = new_waits(UNIT, Rules(), WaitChange(endless=1, seconds=(0.001, 10.0)))
-    assert finding.budget == "endless, sleep"
-    assert finding.message == ("f now may not end (line 2) and now waits 10 s instead of 1 ms, unlike at HEAD")
-    assert new_waits(UNIT, Rules(ignored=frozenset({"latency"})), waits) == []
+def test_a_loop_that_may_not_end_says_its_line() -> None:
+    change = WaitChange(NETWORK.waits, endless=1, seconds=(0.001, 10.0))
+    [finding] = new_endless(UNIT, Rules(), change, "v1.0")
+    assert (finding.code, finding.severity, finding.budget) == ("wait", "information", "endless")
+    assert finding.message == "f now may not end (line 2), unlike at v1.0"
+    assert new_endless(UNIT, Rules(ignored=frozenset({"latency"})), change) == []
 
 
-def test_a_wait_that_is_new_in_an_edit_is_judged() -> None:
+def test_a_wait_that_is_new_in_an_edit_has_no_finding_and_a_loop_that_may_not_end_has() -> None:
     before = with_work("def f():\n    requests_get_0\n", WorkFacts())
-    after = with_work("def f():\n    requests.get(0)\n", NETWORK)
-    cases = cases_of(after, [Rules()], unit_diffs(before, after), Criteria())
     model = LengthPredictor()
-    [judgement] = judge(model, cases, *ask(model))
-    assert [finding.message for finding in judgement.findings] == [
-        "f now waits for the network (line 2), unlike at HEAD"
-    ]
-    assert judgement.findings[0].work == NETWORK
+    for work, messages in (
+        (NETWORK, []),
+        (WorkFacts(endless=1), ["f now may not end (line 2), unlike at HEAD"]),
+    ):
+        after = with_work("def f():\n    requests.get(0)\n", work)
+        cases = cases_of(after, [Rules()], unit_diffs(before, after), Criteria())
+        [judgement] = judge(model, cases, *ask(model))
+        assert [finding.message for finding in judgement.findings] == messages
+        assert all(finding.work == work for finding in judgement.findings)
 
 
 @pytest.mark.parametrize("severity", [DEFAULT_CRITERIA.confidence, Confidence(0.5, 1.0, 1.0, 0.5)])
@@ -329,7 +328,7 @@ def test_what_is_compared_is_information_however_sure_it_is(severity: Confidence
     for found in (
         grown(UNIT, Rules(), [changed(1000.0)], criteria=criteria),
         grown(UNIT, Rules(), [], rises=[rise], criteria=criteria),
-        new_waits(UNIT, Rules(), WaitChange(endless=1)),
+        new_endless(UNIT, Rules(), WaitChange(endless=1)),
     ):
         assert [finding.severity for finding in found] == ["information"]
 

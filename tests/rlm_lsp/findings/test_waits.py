@@ -52,7 +52,7 @@ def test_of_an_edited_unit_only_new_waits_count() -> None:
 
 
 def test_a_unit_whose_latency_is_ignored_has_none() -> None:
-    assert _findings(LOOP, rules=Rules(ignored=("latency",))) == []
+    assert _findings(LOOP, rules=Rules(ignored=frozenset({"latency"}))) == []
 
 
 def test_a_unit_that_is_not_edited_has_none() -> None:

@@ -18,7 +18,7 @@ from ..domain.quantities import Quantity
 from ..domain.records import replace
 from ..domain.syntax import walk
 from ..domain.values import Value
-from ..library.usual_waits import Chain, chain_of, is_query, usual_wait
+from ..library.usual_waits import READING, Chain, chain_of, is_query, may_wait, usual_wait
 
 _MEDIA = frozenset({WaitKind.DATABASE, WaitKind.NETWORK, WaitKind.PROCESS})
 # A wait of fewer iterations is not one of the loop.
@@ -34,27 +34,41 @@ _BLOCKING = ("requests.", "subprocess.", "urllib.", "os.", "time.")
 
 def note_usual_wait(context: Context, node: ast.Call, target: Value, receiver: Value | None) -> None:
     """Note a call that usually waits, of which the tables and the program say nothing."""
+    if not _is_in_loop(context) or not may_wait(node):
+        return
     if target.kind in ("user-function", "class") or (receiver is not None and receiver.kind not in _OPEN):
+        return
+    if any(wait.line == context.frame.line and not wait.by_name for wait in context.meter.waits):
         return
     chain, is_awaited = chain_of(node.func), node in context.awaited
     kind = usual_wait(node, chain, is_awaited=is_awaited)
     if kind is None and (known := written_chain(context, node.func)) != chain:
         kind = usual_wait(node, known, is_awaited=is_awaited)
-    if kind is None and chain in _READING and node.args and is_query(written_chain(context, node.args[0])):
+    if (
+        kind is None
+        and len(chain) == 1
+        and chain[0] in READING
+        and node.args
+        and is_query(written_chain(context, node.args[0]))
+    ):
         kind = WaitKind.DATABASE
     if kind is not None:
         context.meter.wait(kind, context.frame.line, ast.unparse(node.func)[-_MOST_TEXT:], None, by_name=True)
 
 
-_READING = {(name,) for name in ("list", "tuple", "set", "dict", "len", "sorted", "bool", "max", "min", "sum")}
 _OPEN = frozenset({"unknown", "object", "class", "module", "function", "user-function", "iterator"})
 
 
 def note_reading(context: Context, iterable: ast.expr) -> None:
     """Note the wait of a loop over a query, which is sent when the loop begins."""
-    if is_query(written_chain(context, iterable)):
+    if _is_in_loop(context) and is_query(written_chain(context, iterable)):
         line = context.frame.line if context.frame.depth else iterable.lineno - 1
         context.meter.wait(WaitKind.DATABASE, line, ast.unparse(iterable)[:_MOST_TEXT], None, by_name=True)
+
+
+def _is_in_loop(context: Context) -> bool:
+    """Return whether a loop of the analysed function runs what is read now."""
+    return bool((context.open[0] if context.open else context.frame).loops)
 
 
 def written_chain(context: Context, node: ast.expr) -> Chain:

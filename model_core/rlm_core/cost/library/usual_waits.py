@@ -121,6 +121,25 @@ def chain_of(node: ast.expr) -> Chain:
             return ()
 
 
+READING = _words("list tuple set dict len sorted bool max min sum")
+"""Functions that read a query that they are given."""
+_METHODS = frozenset(_ANYWHERE).union(
+    _SENDING, _SENDING_SQL, _CHAT_METHODS, READING, *(methods for _, methods, _ in _OBJECTS), _words("save execute")
+)
+
+
+def may_wait(call: ast.Call) -> bool:
+    """Return whether the name of a call is one that waits on some objects: most names are not."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        name = function.attr
+    elif isinstance(function, ast.Name):
+        name = function.id
+    else:
+        return False
+    return name in _METHODS or _ACCESS.match(name) is not None or _SERVICE_CALL.match(name) is not None
+
+
 def usual_wait(call: ast.Call, chain: Chain, *, is_awaited: bool = False) -> WaitKind | None:
     """What a call usually waits for; None if it does not, or nothing is known. ``chain`` has the called name last."""
     if not chain:

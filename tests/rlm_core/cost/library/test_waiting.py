@@ -49,7 +49,7 @@ def _facts(body: str, imports: str) -> WorkFacts:
             WaitKind.NETWORK,
             None,
         ),
-        ("psycopg2.connect('').cursor().execute('select 1')", "psycopg2", WaitKind.NETWORK, None),
+        ("psycopg2.connect('').cursor().execute('select 1')", "psycopg2", WaitKind.DATABASE, None),
         ("select.select([x], [], [], 1.5)", "select", WaitKind.TIME, 1.5),
         ("input('name? ')", "os", WaitKind.USER, None),
         ("getpass.getpass()", "getpass", WaitKind.USER, None),
