@@ -51,17 +51,20 @@ class RevisedCosts:
         from rlm_core.inference.pair_facts import is_clear, outweighs_unknown
         from rlm_core.inference.revisions import revised
 
-        confirmed = [revised(change) for change in changes]
-        # Few changes are larger than what revisions confirm: only those are looked at closely.
+        # Few changes are as large: only those are looked at closely.
         clear = {
             change.metric
-            for change, likely in zip(changes, confirmed, strict=True)
+            for change in changes
             if change.metric == "latency"
-            and likely.above(rule.ratio) < rule.probability <= change.above(rule.ratio)
+            and change.above(rule.ratio) >= rule.probability
             and is_clear(before, after, change.metric)
         }
-        pairs = zip(changes, confirmed, strict=True)
-        changes = [change if change.metric in clear else likely for change, likely in pairs]
+
+        def confirmed(change: CostRatio) -> CostRatio:
+            likely = revised(change)
+            return change if change.metric in clear and likely.above(rule.ratio) < rule.probability else likely
+
+        changes = [confirmed(change) for change in changes]
         larger = tuple(
             change for change in changes if outweighs_unknown(before.work, after.work, change.metric, rule.ratio)
         )
