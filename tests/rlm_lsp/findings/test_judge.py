@@ -9,6 +9,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from rlm_core import Prediction
+from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.calibration import bands
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -45,7 +46,7 @@ from rlm_lsp.findings.judge import (
     over_budget,
     read_rules,
 )
-from rlm_lsp.findings.regressions import LEAST_COSTS, grown, is_own_change, new_endless
+from rlm_lsp.findings.regressions import LEAST_COSTS, RevisedCosts, grown, is_own_change, new_endless
 from rlm_lsp.history.comparison import GrowthRise, WaitChange, unit_diffs
 from rlm_lsp.settings.model import Settings, Severity
 
@@ -433,3 +434,24 @@ def test_a_budget_is_judged_on_what_was_measured_or_carried_over(median: float, 
     # The text alone is predicted to take far longer than the budget allows.
     assert len(unit.code.text) * 1e-6 > 3e-6
     assert bool(judgement.findings) == (median * factor > 3e-6)
+
+
+ONE_LOOP = "def f(edges):\n    ends = set()\n    for edge in edges:\n        ends.add(edge)\n    return ends\n"
+TWO_LOOPS = ONE_LOOP.replace("        ends.add(edge)\n", "        for other in edges:\n            ends.add(other)\n")
+
+
+@pytest.mark.parametrize(
+    ("after", "ratio"),
+    [
+        (TWO_LOOPS, 9.0),  # the facts alone show it
+        (ONE_LOOP.replace("add(edge)", "add(fetch(edge))"), pytest.approx(1.0, rel=0.1)),
+    ],
+)
+def test_a_change_that_the_model_does_not_see_counts_where_the_facts_are_clear(after: str, ratio: float) -> None:
+    texts = [CodeText(text, "python", "call", work=work_facts(text)) for text in (ONE_LOOP, after)]
+    compared = replace(changed(9.0), agreed=0.0)  # no agreement
+    small = [predicted(1e-6)]
+    costs = RevisedCosts.of(texts[0], texts[1], [compared], (small, small), RegressionRule())
+    assert [change.ratio for change in costs.larger] == [ratio]
+    # What is small for small inputs is not for those that the facts are about.
+    assert (costs.new_costs["latency"] >= LEAST_COSTS["latency"]) is (ratio == 9.0)
