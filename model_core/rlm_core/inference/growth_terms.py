@@ -87,7 +87,7 @@ def _deciding(
 def _input(names: InputNames, size: str) -> str | None:
     """The input that a size is of; None for one inside an input, or of none."""
     name = names.of(size)
-    return None if name is None or name.endswith("[]") else name
+    return None if name is None or "[]" in name else name
 
 
 def _by_input(term: CostTerm, names: InputNames) -> tuple[Growth, ...]:

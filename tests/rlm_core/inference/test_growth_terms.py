@@ -50,6 +50,8 @@ def test_a_quadratic_form_is_certain_and_names_its_inputs(name: str) -> None:
         "def f(items):\n    text = ''\n    for item in items:\n        text = text + str(item)\n    return text\n",
         "def f(lines, end):\n    return [line + end for line in lines]\n",
         "def f(words):\n    for word in words:\n        word = word.strip() + '.'\n",
+        "def f(orders):\n    return [order.name.strip().lower() for order in orders if order.name]\n",
+        "def f(orders):\n    found = []\n    for order in orders:\n        found.append(order.name.upper())\n",
     ],
 )
 def test_what_is_changed_in_place_is_not_steep(text: str) -> None:
