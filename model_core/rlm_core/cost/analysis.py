@@ -25,7 +25,7 @@ from rlm_core.types import (
 )
 
 from . import library
-from .at_sizes import likely_wait, stated
+from .at_sizes import finite, likely_wait, stated
 from .bounds.argument_transitions import SYMBOL
 from .domain.constructors import FileReadings
 from .domain.context import Context, TooComplex
@@ -268,7 +268,10 @@ def _terms(quantity: Quantity) -> tuple[CostTerm, ...]:
     """The sum over sizes that a quantity is; empty for one that depends on no size."""
     if not quantity.names:
         return ()
-    return tuple(CostTerm(*amount, _factors(monomial)) for monomial, amount in quantity.terms.items())
+    return tuple(
+        CostTerm(finite(least), finite(likely), finite(most), _factors(monomial))
+        for monomial, (least, likely, most) in quantity.terms.items()
+    )
 
 
 def _growth(quantity: Quantity) -> tuple[Growth, ...]:

@@ -200,5 +200,10 @@ def calls_at(work: WorkFacts, sizes: Mapping[str, float]) -> list[CallCount]:
 
 
 def stated(value: float) -> float:
-    """A number as facts have it: not negative, and finite, since JSON knows no infinity."""
-    return min(max(value, 0.0), sys.float_info.max)
+    """A number as facts have it: not negative, and :func:`finite`."""
+    return max(finite(value), 0.0)
+
+
+def finite(value: float) -> float:
+    """A number as JSON has it, which knows no infinity."""
+    return min(max(value, -sys.float_info.max), sys.float_info.max)

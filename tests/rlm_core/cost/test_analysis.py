@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import rlm_core
 from hypothesis import given, settings
@@ -269,6 +270,7 @@ def _read(text: str) -> WorkFacts:
         "def f():\n    x = 10**308\n    while x != 0.3: x //= 5e-324\n",
         "def f():\n    time.sleep(10**400)\n    numpy.zeros(10**400)\n    bytes(10**400)\n",
         "def f():\n    return concurrent.futures.ThreadPoolExecutor(2).map(print, range(10**400))\n",
+        "def f(n):\n    for i in range(10**200):\n        for j in range(10**200): i + j\n    return [x for x in n]\n",
     ],
 )
 def test_no_number_is_too_large(text: str) -> None:
@@ -277,6 +279,8 @@ def test_no_number_is_too_large(text: str) -> None:
         assert 0 <= cost.known.least <= cost.known.most
         assert cost.known.likely >= 0
         assert cost.typical >= 0
+    # JSON knows no infinity: a server and a data set would read something else.
+    assert msgspec.json.decode(msgspec.json.encode(facts), type=WorkFacts) == facts
 
 
 def test_a_tuple_of_tuples_of_the_same_is_read_once() -> None:
