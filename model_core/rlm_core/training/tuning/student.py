@@ -24,12 +24,11 @@ from rlm_core.inference.card import StudentCard, TaskCard, read_card
 from rlm_core.inference.cost_ratio import RatioModel
 from rlm_core.inference.encoder import open_session
 from rlm_core.inference.features import all_feature_names
-from rlm_core.inference.growth import GROWTH
 from rlm_core.inference.ngram_ridge import NgramRidge
 from rlm_core.inference.novelty import DISTANCE, NoveltyDetector, fit_novelty_detector
 from rlm_core.inference.propagation import CALLS
 from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
-from rlm_core.inference.student import ENCODER, HEAD, NGRAM_RIDGE, TOKENIZER, TREES, WORK
+from rlm_core.inference.student import HEAD, NGRAM_RIDGE, TOKENIZER, TREES, WORK
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.trees import Forest
 from rlm_core.inference.work_mixture import WorkMixture
@@ -219,8 +218,8 @@ class EditableModel:
     def write(self, partial: Path, name: str, trained: Mapping[str, Any]) -> None:
         """Write the model into an empty directory."""
         card = self._student.card
-        kept = [GROWTH, *([CALLS] if self.keeps_calls else [])]
-        copied = [ENCODER, TOKENIZER, *(file for file in kept if file in card.files)]
+        made = [HEAD, NGRAM_RIDGE, TREES, DISTANCE, *([WORK] if self.mixture is not None else [])]
+        copied = [file for file in card.files if file not in (*made, *(() if self.keeps_calls else (CALLS,)))]
         for file in copied:
             shutil.copyfile(self._student.directory / file, partial / file)
         export_head(self.head.eval(), self._student.sizes, partial / HEAD)
@@ -248,11 +247,9 @@ class EditableModel:
             files={},
             forms=self.forms,
         )
-        files = [*copied, HEAD, NGRAM_RIDGE, TREES, DISTANCE]
         if self.mixture is not None:
             self.mixture.save(partial / WORK)
-            files.append(WORK)
-        tuned.write(partial, files)
+        tuned.write(partial, [*copied, *made])
 
     def _kept_residuals(self) -> dict[str, Residuals]:
         """All residuals except those of devices that were left out of a forest that has changed since."""
