@@ -15,12 +15,13 @@ import inspect
 import tokenize
 import zipfile
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -123,58 +124,112 @@ class FunctionBuilder(PackageBuilder):
     """Rows of functions of packages."""
 
     def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
-        return partial(_package_rows, split=self._split)
+        return partial(labelled_rows, row_of=_FunctionRows(self._split))
 
 
-def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) -> PackageRows:
+class LabelledRows(Protocol):
+    """How the rows of a labelled function are made."""
+
+    def values(self, label: dict[str, Any]) -> dict[str, Any] | str:
+        """The measured values of a label, by metric; the reason where it has none that can be used."""
+        ...
+
+    def rows(self, label: dict[str, Any], text: str, code: CodeText, values: dict[str, Any]) -> list[dict[str, Any]]:
+        """The rows of a function: ``text`` is its source as it was measured, ``code`` is what the model reads."""
+        ...
+
+
+def labelled_rows(
+    wheel: Path | None, labels: list[dict[str, Any]], row_of: LabelledRows, *, units_only: bool = False
+) -> PackageRows:
+    """The rows of a package's labels, read from its wheel (None: not found); ``units_only`` leaves out lambdas."""
     if wheel is None:
         return [], [("wheel not found", f"{labels[0]['package']}=={labels[0]['version']}")] * len(labels)
     rows: list[dict[str, Any]] = []
     left_out: list[tuple[str, str]] = []
-    with open_wheel(wheel) as archive, ScratchFolder() as folder:
-        sources = WheelSources(archive)
+    usable: dict[int, dict[str, Any]] = {}
+    for place, label in enumerate(labels):
+        values = row_of.values(label)
+        if isinstance(values, str):
+            left_out.append((values, name_of(label)))
+        else:
+            usable[place] = values
+    read = read_functions(wheel, [labels[place] for place in usable], units_only=units_only)
+    for (label, found), values in zip(read, usable.values(), strict=True):
+        if found is None:
+            left_out.append(("source hash differs or file absent", name_of(label)))
+        else:
+            rows += row_of.rows(label, *found, values)
+    return rows, left_out
+
+
+def read_functions(
+    archive: Path, labels: Iterable[dict[str, Any]], *, units_only: bool = False
+) -> Iterator[tuple[dict[str, Any], tuple[str, CodeText] | None]]:
+    """The labels of a package, each with its function's source as it was measured and what the model reads of it.
+
+    None stands for a source that is not in the archive, with ``units_only`` also for a lambda, which is not a unit.
+    """
+    with open_wheel(archive) as file, ScratchFolder() as folder:
+        sources = WheelSources(file)
         package = UnpackedPackage(sources, folder)
         for label in labels:
-            name = f"{label['package']}:{label['module']}:{label['qualname']}"
-            if label["generator"]:
-                left_out.append(("generator or coroutine", name))
-                continue
-            values = values_of(label)
-            if not values:
-                left_out.append((f"fewer than {MIN_CALLS} good calls", name))
-                continue
             text, unit, _ = sources.function(label)
-            if text is None:
-                left_out.append(("source hash differs or file absent", name))
-                continue
-            # A lambda is not a unit.
-            code = package.code(label["file"], unit) if unit is not None else CodeText(text, "python", "call")
-            group = f"{label['package']}/{label['module']}"
-            test_only = label["package"] in TEST_PACKAGES or split != "auto"
-            auto = "test" if test_only else split_of(group)
-            for metric, value in values.items():
-                rows.append(
-                    {
-                        "id": f"functions/{name}:{label['firstlineno']}/{metric}",
-                        "text": text,
-                        "callees": [{"text": callee.text, "level": callee.depth} for callee in code.callees],
-                        "language": "python",
-                        "basis": "call",
-                        "metric": metric,
-                        "device": DEVICE,
-                        "workload": RUNTIME,
-                        "value": value,
-                        "group": group,
-                        "family": label["package"],
-                        "held_out": "package" if test_only else "module",
-                        "split": auto if split == "auto" else split,
-                        "work": write_facts(code.work),
-                        "calls": write_calls(code.calls),
-                        "source": f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}",
-                    }
-                    | size_columns(label, metric)
-                )
-    return rows, left_out
+            if text is None or (units_only and unit is None):
+                yield label, None
+            elif unit is None:
+                yield label, (text, CodeText(text, "python", "call"))
+            else:
+                yield label, (text, package.code(label["file"], unit))
+
+
+def name_of(label: dict[str, Any]) -> str:
+    """Package, module and qualified name of a labelled function."""
+    return f"{label['package']}:{label['module']}:{label['qualname']}"
+
+
+def source_of(label: dict[str, Any]) -> str:
+    """The column ``source`` of a labelled function."""
+    return f"{label['package']}=={label['version']}:{label['file']}:{label['firstlineno']}"
+
+
+@dataclass(frozen=True, slots=True)
+class _FunctionRows:
+    """Rows of basis ``call``, one for each metric."""
+
+    split: str
+
+    def values(self, label: dict[str, Any]) -> dict[str, float] | str:
+        if label["generator"]:
+            return "generator or coroutine"
+        return values_of(label) or f"fewer than {MIN_CALLS} good calls"
+
+    def rows(self, label: dict[str, Any], text: str, code: CodeText, values: dict[str, Any]) -> list[dict[str, Any]]:
+        group = f"{label['package']}/{label['module']}"
+        test_only = label["package"] in TEST_PACKAGES or self.split != "auto"
+        auto = "test" if test_only else split_of(group)
+        return [
+            {
+                "id": f"functions/{name_of(label)}:{label['firstlineno']}/{metric}",
+                "text": text,
+                "callees": [{"text": callee.text, "level": callee.depth} for callee in code.callees],
+                "language": "python",
+                "basis": "call",
+                "metric": metric,
+                "device": DEVICE,
+                "workload": RUNTIME,
+                "value": value,
+                "group": group,
+                "family": label["package"],
+                "held_out": "package" if test_only else "module",
+                "split": auto if self.split == "auto" else self.split,
+                "work": write_facts(code.work),
+                "calls": write_calls(code.calls),
+                "source": source_of(label),
+            }
+            | size_columns(label, metric)
+            for metric, value in values.items()
+        ]
 
 
 def values_of(label: dict[str, Any]) -> dict[str, float]:
@@ -312,14 +367,13 @@ def _graph_rows(wheel: Path | None, labels: list[dict[str, Any]]) -> PackageRows
         graphs = _Graphs(sources)
         waiting: deque[Resolved] = deque()
         for label in labels:
-            name = f"{package}:{label['module']}:{label['qualname']}"
             values = values_of(label) if not label["generator"] else {}
             if not values:
-                left_out.append(("generator, coroutine or too few good calls", name))
+                left_out.append(("generator, coroutine or too few good calls", name_of(label)))
                 continue
             text, unit, index = sources.function(label)
             if text is None or unit is None or index is None:
-                left_out.append(("source hash differs or file absent", name))
+                left_out.append(("source hash differs or file absent", name_of(label)))
                 continue
             group = f"{package}/{label['module']}"
             split = "test" if package in TEST_PACKAGES else split_of(group)

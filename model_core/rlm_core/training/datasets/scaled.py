@@ -18,6 +18,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -25,11 +26,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rlm_core.folders import ScratchFolder
 from rlm_core.types import CodeText
 
-from .cache import find_archive, find_wheel, open_wheel
-from .functions import PackageBuilder, PackageRows, UnpackedPackage, WheelSources
+from .cache import find_archive, find_wheel
+from .functions import PackageBuilder, PackageRows, labelled_rows, name_of, read_functions, source_of
 from .schema import open_parquet, write_facts
 from .splits import split_of
 
@@ -67,45 +67,32 @@ class ScaledBuilder(PackageBuilder):
         super().__init__(labels, cache, split, download=download, fields=_FIELDS)
 
     def _find(self, labels: list[dict[str, Any]], package: str, version: str) -> Path | None:
-        if repository := labels[0].get("repository"):
-            return find_archive(self._cache, repository, version, download=self._download)
-        return super()._find(labels, package, version)
+        return _archive(labels[0], self._cache, download=self._download)
 
     def _reader(self) -> Callable[[Path | None, list[dict[str, Any]]], PackageRows]:
-        return partial(_package_rows, split=self._split)
+        return partial(labelled_rows, row_of=_ScaledRows(self._split), units_only=True)
 
 
-def _package_rows(wheel: Path | None, labels: list[dict[str, Any]], split: str) -> PackageRows:
-    package, version = labels[0]["package"], labels[0]["version"]
-    if wheel is None:
-        return [], [("wheel not found", f"{package}=={version}")] * len(labels)
-    rows: list[dict[str, Any]] = []
-    left_out: list[tuple[str, str]] = []
-    with open_wheel(wheel) as archive, ScratchFolder() as folder:
-        sources = WheelSources(archive)
-        unpacked = UnpackedPackage(sources, folder)
-        for label in labels:
-            name = f"{package}:{label['module']}:{label['qualname']}:{label['firstlineno']}"
-            slopes = {metric: slopes_by_input(label["points"], metric) for metric in _MEASURED}
-            if not any(slopes.values()):
-                left_out.append(("no settled slope", name))
-                continue
-            text, unit, _ = sources.function(label)
-            if text is None or unit is None:
-                left_out.append(("source hash differs or file absent", name))
-                continue
-            rows.append(
-                {
-                    "id": f"scaled/{name}",
-                    "text": text,
-                    "work": write_facts(unpacked.code(label["file"], unit).work),
-                    "family": package,
-                    "split": split_of(package) if split == "auto" else split,
-                    "source": f"{package}=={version}:{label['file']}:{label['firstlineno']}",
-                    **slopes,
-                }
-            )
-    return rows, left_out
+@dataclass(frozen=True, slots=True)
+class _ScaledRows:
+    """One row for each function with a slope."""
+
+    split: str
+
+    def values(self, label: dict[str, Any]) -> dict[str, dict[str, float]] | str:
+        slopes = {metric: slopes_by_input(label["points"], metric) for metric in _MEASURED}
+        return slopes if any(slopes.values()) else "no settled slope"
+
+    def rows(self, label: dict[str, Any], text: str, code: CodeText, values: dict[str, Any]) -> list[dict[str, Any]]:
+        row = {
+            "id": f"scaled/{name_of(label)}:{label['firstlineno']}",
+            "text": text,
+            "work": write_facts(code.work),
+            "family": label["package"],
+            "split": split_of(label["package"]) if self.split == "auto" else self.split,
+            "source": source_of(label),
+        }
+        return [row | values]
 
 
 def read_labels(paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -127,21 +114,18 @@ def labelled_functions(
     packages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for label in labels:
         packages[label["package"], label["version"]].append(label)
-    for (package, version), rows in packages.items():
-        repository = rows[0].get("repository")
-        if repository:
-            archive = find_archive(cache, repository, version, download=download)
-        else:
-            archive = find_wheel(cache, package, version, download=download)
-        if archive is None:
-            continue
-        with open_wheel(archive) as file, ScratchFolder() as folder:
-            sources = WheelSources(file)
-            unpacked = UnpackedPackage(sources, folder)
-            for row in rows:
-                text, unit, _ = sources.function(row)
-                if text is not None and unit is not None:
-                    yield row, unpacked.code(row["file"], unit)
+    for rows in packages.values():
+        archive = _archive(rows[0], cache, download=download)
+        for row, found in read_functions(archive, rows, units_only=True) if archive is not None else ():
+            if found is not None:
+                yield row, found[1]
+
+
+def _archive(label: dict[str, Any], cache: Path, *, download: bool) -> Path | None:
+    """The wheel of a label's package, or the archive of its repository."""
+    if repository := label.get("repository"):
+        return find_archive(cache, repository, label["version"], download=download)
+    return find_wheel(cache, label["package"], label["version"], download=download)
 
 
 def slopes_by_input(points: Sequence[Point], metric: str) -> dict[str, float]:
