@@ -7,17 +7,14 @@ the head. Several threads may call :meth:`OnnxPredictor.predict` at once.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from cachetools import LRUCache
 
 from rlm_core.boundary import guarded
 from rlm_core.errors import DataError, ModelError
@@ -31,22 +28,19 @@ from rlm_core.types import (
     Band,
     Basis,
     CalibrationSource,
-    CalledFunction,
-    Calls,
     CodeText,
     CostRatio,
     GrowthEstimate,
-    MeasuredFunctions,
     Metric,
     Prediction,
     Query,
     WorkFacts,
 )
 
-from . import ngram_ridge, propagation, trees
+from . import ngram_ridge, trees
 from .calibration import MIN_GROUPS, TaskCalibration, bands
+from .callee_costs import CalleeCosts
 from .card import StudentCard, read_card
-from .cost_ratio import centred, cost_ratio, log_median, ratio_task, unchanged
 from .encoder import Encoding, Encodings, Entry
 from .features import all_feature_names, answers_alone, forest_key, has_trees
 from .growth import GROWTH, GrowthHead, with_growth
@@ -54,20 +48,13 @@ from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
 from .model_store import BUILTIN, builtin
 from .novelty import DISTANCE, NoveltyDetector
-from .pair_facts import is_decided, takes_the_same_memory, with_pair_facts, work_moved
+from .pair_facts import with_pair_facts
+from .pair_ratio import pair_ratio, reading_of
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
+from .propagation import CALLS, Propagation
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
-from .revisions import agreement, revised
-from .similar_texts import SimilarTexts, most_similar
 from .tokenizer import Tokenizer
-from .work_mixture import (
-    FIXED,
-    WorkMixture,
-    facts_of,
-    is_fixed,
-    with_facts,
-    without_end,
-)
+from .work_mixture import WorkMixture, facts_of, with_facts, without_end
 
 ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "encoder.onnx",
@@ -77,13 +64,7 @@ ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
     "trees.safetensors",
     "work.safetensors",
 )
-_CACHED_ESTIMATES = 2 * 4_096  # of called functions and metrics: of as many texts as encodings are kept
 _MAX_CONTEXT = 65_536
-_CACHED_RESIDUALS = 1_024  # of files and classes
-_CACHED_SETS = 8  # of measured functions, about 2 MB each
-_CACHED_BAGS = 2_048  # about 4 KB each
-_COMPARED = 3 * propagation.MOST_SIMILAR  # of each set: not all have every metric
-_FUNCTIONS = "call/python"
 
 # Kernels, modules and networks are measured at many sizes and on many devices: their values are not comparable.
 _COMPARABLE = frozenset({"call", "program"})
@@ -127,13 +108,10 @@ class OnnxPredictor:
         self._growth = GrowthHead(directory / GROWTH if GROWTH in self.card.files else None)
         self._input_growth = InputGrowthHead(directory / INPUT_GROWTH if INPUT_GROWTH in self.card.files else None)
         self._mixture = WorkMixture.load(directory / WORK) if WORK in self.card.files else None
-        has_calls = propagate and join_facts and propagation.CALLS in self.card.files
-        self._propagation = propagation.Propagation.load(directory / propagation.CALLS) if has_calls else None
-        self._estimates: LRUCache[tuple[str, str], propagation.CostEstimate | None] = LRUCache(_CACHED_ESTIMATES)
-        self._residuals: LRUCache[Hashable, propagation.Residuals] = LRUCache(_CACHED_RESIDUALS)
-        self._similar_texts: LRUCache[MeasuredFunctions, SimilarTexts] = LRUCache(_CACHED_SETS)
-        self._bags: LRUCache[str, ngram_ridge.Bag | None] = LRUCache(_CACHED_BAGS)
-        self._estimates_lock = threading.Lock()
+        self._callees: CalleeCosts | None = None
+        if propagate and join_facts and CALLS in self.card.files:
+            model = Propagation.load(directory / CALLS)
+            self._callees = CalleeCosts(model, self.card.calibration, self._encodings, self._alone)
 
     def __reduce__(self) -> tuple[Callable[..., OnnxPredictor], tuple[object, ...]]:
         name = BUILTIN if self.directory.resolve() == builtin().resolve() else str(self.directory.resolve())
@@ -203,7 +181,9 @@ class OnnxPredictor:
             for row, prediction in zip(head_rows, self._head_predictions(head_rows), strict=True)
         ]
         works = [facts.get(row.index[0]) for row in head_rows]
-        for row, prediction in zip(head_rows, self._propagated(head_rows, joined, works), strict=True):
+        if self._callees is not None:
+            joined = self._callees.corrected([row.code for row in head_rows], joined, works)
+        for row, prediction in zip(head_rows, joined, strict=True):
             i, j = row.index
             answers[i][j] = prediction
         lines = [[answer for answer in line if answer is not None] for line in answers]
@@ -219,143 +199,16 @@ class OnnxPredictor:
         with_facts = replace(code, work=facts) if code.work is None else code
         return guarded("the growth of a text", lambda: self._input_growth.estimates(with_facts), lambda error: nothing)
 
-    def _propagated(
-        self, rows: Sequence[HeadRow], predictions: Sequence[Prediction], works: Sequence[WorkFacts | None]
-    ) -> list[Prediction]:
-        """The predictions with the costs of what their units call."""
-        model = self._propagation
-        if model is None:
-            return list(predictions)
-        chosen = [
-            row.code.calls if propagation.is_open(prediction, work) else None
-            for row, prediction, work in zip(rows, predictions, works, strict=True)
-        ]
-        called: dict[str, set[CalledFunction]] = {}
-        for row, calls in zip(rows, chosen, strict=True):
-            for site in calls.sites if calls is not None else ():
-                called.setdefault(row.query.metric, set()).update(site.candidates)
-        costs = {metric: self._costs_of(functions, metric) for metric, functions in called.items()}
-        similar = self._similar(rows, chosen)
-        return [
-            prediction
-            if calls is None
-            else propagation.with_calls(
-                prediction,
-                work,
-                calls,
-                costs.get(prediction.metric, {}),
-                (
-                    self._residuals_of(calls.of_file, prediction.metric, propagation.SHRINK_FILE),
-                    self._residuals_of(calls.of_class, prediction.metric, propagation.SHRINK_CLASS),
-                    nearest,
-                ),
-                model,
-                self.card.calibration,
-            )
-            for prediction, work, calls, nearest in zip(predictions, works, chosen, similar, strict=True)
-        ]
-
-    def _similar(self, rows: Sequence[HeadRow], chosen: Sequence[Calls | None]) -> list[propagation.Similar]:
-        """The residuals of the measured functions of the package that are most similar to each unit."""
-        compared: dict[tuple[str, Calls], list[tuple[float, CalledFunction]]] = {}
-        nearest: list[list[tuple[float, CalledFunction]]] = []
-        texts: dict[str, set[str]] = {}
-        for row, calls in zip(rows, chosen, strict=True):
-            if calls is None or not (calls.of_file.functions or calls.of_package.functions):
-                nearest.append([])
-                continue
-            key = row.code.text, calls
-            if key not in compared:
-                compared[key] = self._compared(row.code.text, (calls.of_file, calls.of_package))
-            metric = row.query.metric
-            known = ((at, one) for at, one in compared[key] if any(cost.metric == metric for cost in one.known))
-            nearest.append(list(islice(known, propagation.MOST_SIMILAR)))
-            texts.setdefault(metric, set()).update(one.text for _, one in nearest[-1])
-        estimates = {metric: self._estimates_of(sorted(asked), metric) for metric, asked in texts.items()}
-        return [
-            propagation.similar_of(functions, row.query.metric, estimates.get(row.query.metric, {}))
-            for row, functions in zip(rows, nearest, strict=True)
-        ]
-
-    def _compared(self, text: str, measured: Sequence[MeasuredFunctions]) -> list[tuple[float, CalledFunction]]:
-        """Measured functions other than a text itself, with their similarity to it, the most similar first."""
-        bag = self._bag_of(text)
-        if bag is None:
-            return []
-        found: list[tuple[float, CalledFunction]] = []
-        for some in measured:
-            at = self._texts_of(some).similarities(bag)
-            found += [
-                (float(at[place]), some.functions[place])
-                for place in most_similar(at, _COMPARED)
-                if some.functions[place].text != text
-            ]
-        return sorted(found, key=lambda entry: (-entry[0], entry[1].text))
-
-    def _bag_of(self, text: str) -> ngram_ridge.Bag | None:
-        with self._estimates_lock:
-            known = self._bags.get(text)
-        if known is None:
-            known = self._encodings.bag(text, _FUNCTIONS)
-            with self._estimates_lock:
-                self._bags[text] = known
-        return known
-
-    def _texts_of(self, measured: MeasuredFunctions) -> SimilarTexts:
-        with self._estimates_lock:
-            known = self._similar_texts.get(measured)
-        if known is None:
-            bags = [self._bag_of(function.text) for function in measured.functions]
-            known = SimilarTexts([bag for bag in bags if bag is not None])
-            with self._estimates_lock:
-                self._similar_texts[measured] = known
-        return known
-
-    def _residuals_of(self, measured: MeasuredFunctions, metric: str, shrink: float) -> propagation.Residuals:
-        """Return the residuals of measured functions; cached, since the units of a file share them."""
-        if not measured.functions:
-            return propagation.Residuals()
-        key = measured, metric, shrink
-        with self._estimates_lock:
-            known = self._residuals.get(key)
-        if known is None:
-            estimates = self._estimates_of([function.text for function in measured.functions], metric)
-            known = propagation.residuals(measured, metric, estimates, shrink)
-            with self._estimates_lock:
-                self._residuals[key] = known
-        return known
-
-    def _costs_of(
-        self, functions: Iterable[CalledFunction], metric: str
-    ) -> dict[CalledFunction, propagation.CostEstimate]:
-        """Return the costs of called functions, measured or else predicted from their text; some have none."""
-        known = {function: propagation.known_estimate(function, metric) for function in functions}
-        predicted = self._estimates_of([function.text for function, cost in known.items() if cost is None], metric)
-        costs = {function: cost or predicted.get(function.text) for function, cost in known.items()}
-        return {function: cost for function, cost in costs.items() if cost is not None}
-
-    def _estimates_of(self, texts: Sequence[str], metric: str) -> dict[str, propagation.CostEstimate | None]:
-        """Return the costs of functions predicted from their own text alone; None where there is no prediction."""
-        with self._estimates_lock:
-            known = {text: self._estimates[text, metric] for text in texts if (text, metric) in self._estimates}
-        return known | self._estimate(list(dict.fromkeys(text for text in texts if text not in known)), metric)
-
-    def _estimate(self, texts: Sequence[str], metric: str) -> dict[str, propagation.CostEstimate | None]:
-        if not texts:
-            return {}
+    def _alone(self, texts: Sequence[str], metric: str) -> list[Prediction]:
+        """Predictions of functions from their own text, without what they call."""
         codes = [CodeText(text, "python", "call") for text in texts]
         query = self._scope.filled("call", Query(cast(Metric, metric)))
         number = self._tasks[task_name("call", "python", metric)]
         encodings = self._encode(codes)
         task = self.card.tasks[number]
-        rows = [make_row((i, 0), number, task, code, query, encodings, 0.0) for i, code in enumerate(codes)]
-        found = {
-            row.code.text: propagation.estimate_of(prediction.quantiles, metric) if prediction.quantiles else None
-            for row, prediction in zip(rows, self._head_predictions(rows), strict=True)
-        }
-        with self._estimates_lock:
-            self._estimates.update({(text, metric): estimate for text, estimate in found.items()})
-        return found
+        return self._head_predictions(
+            [make_row((i, 0), number, task, code, query, encodings, 0.0) for i, code in enumerate(codes)]
+        )
 
     def compare(
         self, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
@@ -371,77 +224,16 @@ class OnnxPredictor:
             parts = [encodings[code.text, code.language, code.basis].contributions for code in (before, after)]
             line = zip(answers[2 * i], answers[2 * i + 1], strict=True)
             is_same = self._reading(before) == self._reading(after)
-            pair = before, after
-            result.append([self._ratio(first, second, parts[0], parts[1], pair, is_same) for first, second in line])
+            result.append(
+                [
+                    pair_ratio(self.card, (before, after), (first, second), _change(parts, first), is_same=is_same)
+                    for first, second in line
+                ]
+            )
         return result
 
     def _reading(self, code: CodeText) -> tuple[Hashable, ...]:
-        """All that predictions for a unit depend on: canonical texts, and what the analysis knows of its cost."""
-
-        def text_of(text: str) -> str:
-            return self._encodings.canonical((text, code.language, code.basis))
-
-        levels = enumerate(callee_texts(code))
-        callees = sorted((level, text_of(text)) for level, texts in levels for text in texts)
-        sites = code.calls.sites if code.calls is not None else ()
-        called = tuple(
-            (
-                tuple(sorted((text_of(function.text), repr(function.known)) for function in site.candidates)),
-                site.loops,
-                site.branches,
-                site.times,
-            )
-            for site in sites
-        )
-        work = code.work
-        if work is None:
-            return code.language, code.basis, text_of(code.text), tuple(callees), called
-        costs = [(work.of(metric).known, work.of(metric).typical) for metric in ngram_ridge.METRICS]
-        waits = [(wait.kind, wait.seconds, wait.share) for wait in work.waits]
-        rest = work.endless is None, work.unknown_calls, work.unknown_sizes
-        return code.language, code.basis, text_of(code.text), tuple(callees), *costs, *waits, *rest, called
-
-    def _ratio(
-        self,
-        before: Prediction,
-        after: Prediction,
-        first: npt.NDArray[np.float32] | None,
-        second: npt.NDArray[np.float32] | None,
-        texts: tuple[CodeText, CodeText],
-        is_same: bool,
-    ) -> CostRatio:
-        basis, metric = before.basis, before.metric
-        task = ratio_task(basis, metric)
-        if is_fixed(before) and is_fixed(after) and ratio_task(FIXED, metric) in self.card.changes:
-            task = ratio_task(FIXED, metric)
-        model = self.card.changes.get(task)
-        if model is not None and (is_fixed(before) or is_fixed(after)):
-            # What the text fixes is arithmetic: no pair of the calibration bounds it.
-            model = replace(model, most=math.inf)
-        reason = before.abstained or after.abstained
-        if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
-            reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
-        if reason is not None or model is None or before.median is None or after.median is None:
-            return CostRatio(basis, metric, after.device, self.model_id, None, (), (), reason)
-        if is_same:
-            return unchanged(basis, metric, after.device, self.model_id, model)
-        role = 0.0
-        if basis in ngram_ridge.CHANGING and first is not None and second is not None:
-            place = ngram_ridge.column(task_parts(task_name(basis, "", metric, after.device)))
-            role = float(second[-1, place] - first[-1, place])
-        moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
-        work = texts[0].work, texts[1].work
-        worked = work_moved(*work, metric) if basis == "call" else 0.0
-        if metric == "memory" and basis == "call" and takes_the_same_memory(*work):
-            # The text decides: what the model reads into other changes is not a change of the memory.
-            return centred(cost_ratio(basis, metric, after.device, self.model_id, model, (0.0, 0.0, 0.0), task))
-        ratio = cost_ratio(basis, metric, after.device, self.model_id, model, (moved, role, worked), task)
-        if basis != "call" or None in work or (is_fixed(before) and is_fixed(after)):
-            return ratio
-        if not is_decided(*texts, metric):
-            # What differs is not known: as for two revisions of which the facts say nothing.
-            return revised(replace(ratio, agreed=0.0))
-        return replace(ratio, agreed=agreement(moved, worked))
+        return reading_of(code, lambda text: self._encodings.canonical((text, code.language, code.basis)))
 
     def percentile(self, prediction: Prediction, language: str) -> float | None:
         """The share of training values below a prediction; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -586,6 +378,15 @@ def _reloaded(name: str, model_id: str, threads: int, join_facts: bool, propagat
             f"{name}: is {predictor.model_id} here and {model_id} where it was pickled; name one that all machines have"
         )
     return predictor
+
+
+def _change(parts: Sequence[npt.NDArray[np.float32] | None], prediction: Prediction) -> float:
+    """What the change role of the n-gram ridge says of two texts, from the contributions of both."""
+    first, second = parts
+    if prediction.basis not in ngram_ridge.CHANGING or first is None or second is None:
+        return 0.0
+    place = ngram_ridge.column(task_parts(task_name(prediction.basis, "", prediction.metric, prediction.device)))
+    return float(second[-1, place] - first[-1, place])
 
 
 def _context_of(card: StudentCard, directory: Path) -> int:

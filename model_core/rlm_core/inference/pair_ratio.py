@@ -1,0 +1,92 @@
+"""The ratio of the costs of two texts, from the predictions for both and what the analysis knows of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+from rlm_core.types import Abstention, AbstentionCode, CodeText, CostRatio, Prediction
+
+from . import ngram_ridge
+from .calibration import MIN_GROUPS
+from .card import StudentCard
+from .cost_ratio import centred, cost_ratio, log_median, ratio_task, unchanged
+from .head import callee_texts
+from .pair_facts import is_decided, takes_the_same_memory, work_moved
+from .revisions import agreement, revised
+from .work_mixture import FIXED, is_fixed
+
+
+def pair_ratio(
+    card: StudentCard,
+    texts: tuple[CodeText, CodeText],
+    predictions: tuple[Prediction, Prediction],
+    change: float,
+    *,
+    is_same: bool,
+) -> CostRatio:
+    """The ratio of one metric.
+
+    Args:
+        card: of the model that predicted.
+        texts: before and after, with facts from one reading of both (:func:`.pair_facts.with_pair_facts`).
+        predictions: of both.
+        change: what the change role of the n-gram ridge says, log10.
+        is_same: whether both texts read the same, see :func:`reading_of`.
+    """
+    before, after = predictions
+    basis, metric = before.basis, before.metric
+    task = ratio_task(basis, metric)
+    if is_fixed(before) and is_fixed(after) and ratio_task(FIXED, metric) in card.changes:
+        task = ratio_task(FIXED, metric)
+    model = card.changes.get(task)
+    if model is not None and (is_fixed(before) or is_fixed(after)):
+        # What the text fixes is arithmetic: no pair of the calibration bounds it.
+        model = replace(model, most=math.inf)
+    reason = before.abstained or after.abstained
+    if reason is None and (model is None or model.residuals.groups < MIN_GROUPS):
+        reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
+    if reason is not None or model is None or before.median is None or after.median is None:
+        return CostRatio(basis, metric, after.device, card.model_id, None, (), (), reason)
+    if is_same:
+        return unchanged(basis, metric, after.device, card.model_id, model)
+    moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
+    work = texts[0].work, texts[1].work
+    worked = work_moved(*work, metric) if basis == "call" else 0.0
+    if metric == "memory" and basis == "call" and takes_the_same_memory(*work):
+        # The text decides: what the model reads into other changes is not a change of the memory.
+        return centred(cost_ratio(basis, metric, after.device, card.model_id, model, (0.0, 0.0, 0.0), task))
+    ratio = cost_ratio(basis, metric, after.device, card.model_id, model, (moved, change, worked), task)
+    if basis != "call" or None in work or (is_fixed(before) and is_fixed(after)):
+        return ratio
+    if not is_decided(*texts, metric):
+        # What differs is not known: as for two revisions of which the facts say nothing.
+        return revised(replace(ratio, agreed=0.0))
+    return replace(ratio, agreed=agreement(moved, worked))
+
+
+def reading_of(code: CodeText, text_of: Callable[[str], str]) -> tuple[Hashable, ...]:
+    """All that predictions for a unit depend on: canonical texts, and what the analysis knows of its cost.
+
+    ``text_of`` gives the canonical form of a text in the unit's language.
+    """
+    levels = enumerate(callee_texts(code))
+    callees = sorted((level, text_of(text)) for level, texts in levels for text in texts)
+    sites = code.calls.sites if code.calls is not None else ()
+    called = tuple(
+        (
+            tuple(sorted((text_of(function.text), repr(function.known)) for function in site.candidates)),
+            site.loops,
+            site.branches,
+            site.times,
+        )
+        for site in sites
+    )
+    work = code.work
+    if work is None:
+        return code.language, code.basis, text_of(code.text), tuple(callees), called
+    costs = [(work.of(metric).known, work.of(metric).typical) for metric in ngram_ridge.METRICS]
+    waits = [(wait.kind, wait.seconds, wait.share) for wait in work.waits]
+    rest = work.endless is None, work.unknown_calls, work.unknown_sizes
+    return code.language, code.basis, text_of(code.text), tuple(callees), *costs, *waits, *rest, called
