@@ -1,5 +1,4 @@
-"""Generated Python functions and edits of them, measured: what a loop around a loop, a sort or a copy costs.
+"""Our own functions and edits of them, measured: labels with their text, and the builder of their rows.
 
-A seed goes in; :mod:`.generator` writes groups of a function and its edits, :mod:`.measuring` measures them into a
-label file, :mod:`.builder` makes rows of basis ``call``. Run it with ``python -m tools.counterfactual``.
+Run it with ``python -m tools.counterfactual``.
 """

@@ -1,8 +1,7 @@
-"""Measured labels of generated functions -> rows of basis ``call``, each edit with the row that it is an edit of.
+"""Measured labels of our own functions -> rows of basis ``call``, each edit with the row that it is an edit of.
 
-The labels hold the text, since it is our own: a function and its helpers, or the module around it, in which the unit
-and its callees are found as in a user's file. Whole families of functions are held out; a function and its edits form
-one group.
+The labels hold the text: the module around a function, in which the unit and its callees are found as in a user's file.
+Whole families of functions are held out; a function and its edits form one group.
 """
 
 from __future__ import annotations
@@ -27,16 +26,12 @@ from rlm_core.training.datasets.schema import HAND_WRITTEN, size_columns, write_
 from rlm_core.training.datasets.splits import split_of
 from rlm_core.types import CalledFunction, Calls, CallSite
 
-from .edits import EDITS
-from .literal.generator import NEUTRAL
-from .programs import module_text
-
 LABELS = Path(__file__).with_name("labels.jsonl.gz")
 HAND_WRITTEN_LABELS = Path(__file__).with_name("hand_written_labels.jsonl.gz")
 LITERAL_LABELS = Path(__file__).with_name("literal_labels.jsonl.gz")
 MEMORY_FLOOR_BYTES = 64.0
 HELD_OUT = "edit"
-BASE = "base"
+NEUTRAL = "neutral-"  # kinds of edits that should change no cost start so
 
 _FIELDS = frozenset({"group", "family", "functions", "python", "date", "machine"})
 _METRICS = ("latency", "memory")
@@ -122,19 +117,13 @@ class CounterfactualBuilder(RowBuilder):
         Raises:
             DataError: the module does not define the function.
         """
-        helpers: list[str] | None = function.get("helpers")
-        if helpers is None:
-            module = function["module"]
-        else:
-            module = module_text(label.get("owner", ""), label.get("fields", ()), helpers, function["text"])
+        module = function["module"]
         index, graph = index_module(ParsedSource(module.encode(), "python")), CallGraph()
         for unit in index.units.values():
             if unit.qualname.rpartition(".")[2] != function["name"]:
                 continue
             work = write_facts(work_facts(unit.text, ModuleScope(index, graph), unit.qualname)) if self._facts else None
             calls = write_calls(_calls(graph.call_sites(index, unit))) if self._facts else None
-            if helpers is not None:
-                return _Code(module, function["text"], [{"text": text, "level": 1} for text in helpers], work, calls)
             callees = [{"text": callee.text, "level": callee.depth} for callee in graph.callees(index, unit)]
             return _Code(module, unit.text, callees, work, calls)
         raise DataError(f"{label['group']}: the module does not define {function['name']!r}")
@@ -169,14 +158,9 @@ def _values(function: dict[str, Any]) -> tuple[float, float]:
 
 def _noise(metric: str, base: dict[str, Any], function: dict[str, Any]) -> float:
     """The largest log10 ratio that is noise: the wider spread of both latencies; infinite for a neutral edit."""
-    if is_neutral(function["kind"]):
+    if function["kind"].startswith(NEUTRAL):
         return math.inf
     return max(_spread(base), _spread(function)) if metric == "latency" else 0.0
-
-
-def is_neutral(kind: str) -> bool:
-    """Return whether edits of a kind should change no cost."""
-    return kind.startswith(NEUTRAL) or (kind in EDITS and EDITS[kind].neutral)
 
 
 def _spread(function: dict[str, Any]) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import date
@@ -25,10 +24,8 @@ from rlm_core.cost.library.unit_costs import table
 from rlm_core.errors import DataError
 from rlm_core.files import atomic_write
 
-from tools.counterfactual.measuring import MACHINE, interpreter
-
 from .entries import Entry, all_entries, written
-from .measuring import Cost, measure, rounded
+from .measuring import MACHINE, Cost, interpreter, measure, rounded, version_of
 from .merging import merged, slowness
 
 _REFERENCES = 60  # known costs that say how fast a machine is
@@ -101,8 +98,7 @@ def _known(name: str, law: str) -> Cost:
 
 
 def _write(out: Path | None, costs: Mapping[str, Cost], python: str) -> None:
-    command = [python, "-c", "import platform; print(platform.python_version())"]
-    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    version = version_of(python)
     if out is not None:
         head = {"machine": MACHINE, "python": version, "date": date.today().isoformat()}
         with atomic_write(out) as path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +16,31 @@ from rlm_core.errors import DataError
 from .entries import Entry
 
 Cost = dict[str, float | str]
+PYTHON = "3.12"
+MACHINE = "two-core x86-64"
 _DIGITS = 4
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
+
+
+def interpreter() -> str:
+    """The interpreter that is measured: ``python3.12`` on the path or from pyenv.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = shutil.which(f"python{PYTHON}")
+    if found is not None and version_of(found).startswith(PYTHON + "."):
+        return found
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for path in sorted(versions.glob(f"{PYTHON}.*/bin/python")):
+        return str(path)
+    raise DataError(f"python{PYTHON}: not found on PATH or in pyenv; install it, the costs are of that runtime")
+
+
+def version_of(python: str) -> str:
+    """The version of an interpreter, empty if it does not run."""
+    command = [python, "-c", "import platform; print(platform.python_version())"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def fit(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

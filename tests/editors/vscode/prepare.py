@@ -9,6 +9,7 @@ folder.
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import re
@@ -142,12 +143,22 @@ def pairs() -> Iterator[tuple[str, str, str, str, str]]:
     with gzip.open(LABELS, "rt", encoding="utf-8") as lines:
         for label in map(json.loads, lines):
             base, *edits = label["functions"]
-            if family_split(label["family"]) != "test" or label["owner"] or base["helpers"]:
+            before = _alone(base["module"])
+            if family_split(label["family"]) != "test" or before is None:
                 continue
             for edit in edits:
-                short = len(edit["text"].splitlines()) <= MOST_LINES
-                if short and not edit["helpers"] and edit["latency"] > LEAST_RATIO * base["latency"]:
-                    yield label["group"], edit["kind"], base["name"], base["text"], edit["text"]
+                after = _alone(edit["module"])
+                short = after is not None and len(after.splitlines()) <= MOST_LINES
+                if after is not None and short and edit["latency"] > LEAST_RATIO * base["latency"]:
+                    yield label["group"], edit["kind"], base["name"], before, after
+
+
+def _alone(module: str) -> str | None:
+    """The text of a module's only function; None where it has others or a class."""
+    [_, *rest] = ast.parse(module).body
+    if len(rest) != 1 or not isinstance(rest[0], ast.FunctionDef):
+        return None
+    return "\n".join(module.splitlines()[rest[0].lineno - 1 :]) + "\n"
 
 
 def choose(predictor: Predictor) -> Edit:

@@ -20,6 +20,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.training.datasets.functions import LATENCY_FLOOR_SECONDS
 from rlm_core.training.datasets.schema import (
     EDITS_SCHEMA,
+    HAND_WRITTEN,
     Edit,
     read_calls,
     read_edits,
@@ -30,7 +31,13 @@ from rlm_core.training.datasets.schema import (
 from rlm_core.training.datasets.splits import split_of
 
 from tools.counterfactual.__main__ import main
-from tools.counterfactual.builder import LABELS, LITERAL_LABELS, MEMORY_FLOOR_BYTES, CounterfactualBuilder
+from tools.counterfactual.builder import (
+    HAND_WRITTEN_LABELS,
+    LABELS,
+    LITERAL_LABELS,
+    MEMORY_FLOOR_BYTES,
+    CounterfactualBuilder,
+)
 
 pytestmark = pytest.mark.extras
 
@@ -39,10 +46,8 @@ METRICS = ("latency", "memory")
 
 def function(kind: str, latency: float, memory: int) -> dict[str, Any]:
     spread = {"p10": latency, "p90": latency * 2}
-    return {
-        "kind": kind, "name": "work", "text": f"def work():\n    return {latency}\n", "latency": latency,
-        "helpers": ["def helper():\n    pass\n"], "spread": spread, "memory": memory,
-    }  # fmt: skip
+    module = f"def helper():\n    pass\n\n\ndef work():\n    helper()\n    return {latency}\n"
+    return {"kind": kind, "name": "work", "module": module, "latency": latency, "spread": spread, "memory": memory}
 
 
 def ratio(rows: dict[str, dict[str, Any]], name: str) -> float:
@@ -55,7 +60,7 @@ def labels(tmp_path: Path) -> Path:
     label = {
         "group": "counterfactual/sum/0", "family": "edits/sum", "python": "3.12.1", "date": "2026-01-01",
         "machine": "a box",
-        "functions": [function("base", 1e-6, 0), function("wrap-loop", 1e-4, 640), function("rename-local", 0.0, 0)],
+        "functions": [function("base", 1e-6, 0), function("wrap-loop", 1e-4, 640), function("neutral-rename", 0.0, 0)],
     }  # fmt: skip
     path = tmp_path / "labels.jsonl.gz"
     with gzip.open(path, "wt", encoding="utf-8") as file:
@@ -86,13 +91,13 @@ def test_a_function_gives_a_row_a_metric_and_the_rows_fit_the_schema(labels: Pat
 def test_values_are_clipped_at_the_floors(labels: Path) -> None:
     values = {row["id"].split("/", 3)[3]: row["value"] for row in CounterfactualBuilder([labels]).rows()}
     assert values["base/memory"] == MEMORY_FLOOR_BYTES
-    assert values["rename-local/latency"] == LATENCY_FLOOR_SECONDS
+    assert values["neutral-rename/latency"] == LATENCY_FLOOR_SECONDS
     assert values["wrap-loop/memory"] == 640
 
 
 def test_an_edit_names_the_row_before_it_and_the_noise_of_their_ratio(labels: Path, tmp_path: Path) -> None:
     rows = {row["id"]: row for row in CounterfactualBuilder([labels]).rows()}
-    base, slower, renamed = (f"counterfactual/sum/0/{kind}" for kind in ("base", "wrap-loop", "rename-local"))
+    base, slower, renamed = (f"counterfactual/sum/0/{kind}" for kind in ("base", "wrap-loop", "neutral-rename"))
     assert ratio(rows, f"{slower}/latency") == pytest.approx(2)
     assert ratio(rows, f"{slower}/memory") == pytest.approx(1)
     assert rows[f"{slower}/latency"]["noise"] == pytest.approx(math.log10(2))
@@ -202,6 +207,14 @@ def test_shipped_neutral_edits_cost_nothing_and_wrapped_loops_do(shipped: list[d
     assert middle["wrap-loop"] > math.log10(3)
     assert middle["shrink-size"] < 0
     assert kinds["wrap-loop"] > 100
+
+
+def test_functions_written_by_hand_calibrate_and_are_not_read_as_real_ones() -> None:
+    rows = list(CounterfactualBuilder([HAND_WRITTEN_LABELS], facts=False).rows())
+    assert {row["split"] for row in rows} == {"train"}
+    assert {row["held_out"] for row in rows} == {"edit"}
+    assert all(row["family"].startswith(HAND_WRITTEN) for row in rows)
+    assert len(rows) > 2 * 170
 
 
 def test_the_command_builds_the_data_set(

@@ -1,7 +1,7 @@
 """The costs of functions as readable text: seconds, peak bytes, unknown calls and waits, as polynomials in sizes.
 
 A coefficient is its likely value, followed by its range where the text does not fix it. The texts are our own: the
-functions with arguments of the growth suite, the examples and the hand-written functions, and the first functions of
+functions with arguments of the growth suite, the examples and an author who did not know the analysis, and the first of
 each file of the common-sense suite.
 """
 
@@ -28,7 +28,7 @@ _WHOLE = (
     "examples/functions.py",
     "examples/orders.py",
     "tests/bench/common_sense/growth/python_functions.py",
-    "tools/counterfactual/hand_written/functions/independent.py",
+    "tests/bench/common_sense/functions/independent.py",
 )
 _SUITE = "tests/bench/common_sense/functions"
 
