@@ -62,10 +62,17 @@ def main() -> None:
         except RuntimeError as error:
             failures.append(str(error))
         print(case.name, values.get(case.name), flush=True)
-    with atomic_write(TRUTH) as path:
-        path.write_text(json.dumps(record, indent=0) + "\n", encoding="utf-8")
+    write(record)
     if failures:
         raise SystemExit("\n".join(failures))
+
+
+def write(record: Mapping[str, Any]) -> None:
+    """Write ``truth.json``, one case a line."""
+    head = "".join(f"{json.dumps(name)}: {json.dumps(value)},\n" for name, value in record.items() if name != "values")
+    values = ",\n".join(f"{json.dumps(name)}: {json.dumps(truth)}" for name, truth in record["values"].items())
+    with atomic_write(TRUTH) as path:
+        path.write_text(f'{{\n{head}"values": {{\n{values}\n}}\n}}\n', encoding="utf-8")
 
 
 def smaller(truth: dict[str, Any], earlier: Mapping[str, Any] | None) -> dict[str, Any]:

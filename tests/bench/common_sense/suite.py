@@ -19,7 +19,7 @@ ENDLESS = "endless"
 NEUTRAL, LITERAL = "neutral", "literal"
 _EDIT_KINDS = frozenset({NEUTRAL, LITERAL, "structure", "wait", "memory"})
 _OPTIONS = frozenset({"call", "unit", "setup", "seconds", "scale", "metric"})
-_GROWTH_LABEL = re.compile(r"(?:#|//) growth: (?P<growth_class>.+)")
+_GROWTH_LABEL = re.compile(r"# growth: (?P<growth_class>.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class GrowthCase:
-    """A solution with the class of its time; ``text`` has no label."""
+    """A function with the class of its time; ``text`` has no label."""
 
     name: str
-    language: str
     text: str
     growth_class: str
 
@@ -207,17 +206,14 @@ def _edited(source: str, body: str, name: str) -> str:
 
 
 def growth() -> list[GrowthCase]:
-    """The solutions of ``growth/``: a line ``# growth: CLASS`` (``//`` in C++) begins each."""
+    """The functions of ``growth/``: a line ``# growth: CLASS`` begins each."""
     cases = []
-    for path in sorted((FOLDER / "growth").iterdir()):
-        language = {".py": "python", ".cpp": "cpp"}.get(path.suffix)
-        if language is None:
-            continue
+    for path in sorted((FOLDER / "growth").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         starts = list(_GROWTH_LABEL.finditer(text))
         for number, start in enumerate(starts):
             end = starts[number + 1].start() if number + 1 < len(starts) else len(text)
             body = text[start.end() : end].strip("\n") + "\n"
             label = start["growth_class"].strip()
-            cases.append(GrowthCase(f"{path.stem}.{number:02d}", language, body, label))
+            cases.append(GrowthCase(f"{path.stem}.{number:02d}", body, label))
     return cases

@@ -15,7 +15,7 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import GROWTH_CLASSES, Band, Growth, Prediction, WaitKind
 
-from . import suite
+from . import measure, suite
 from .judging import FLOORS, Answer, analysed, class_of, function_verdicts, glue_is_glue
 from .measure import TRUTH, cases, digest, smaller, truth_of
 from .report import Figure, markdown
@@ -32,8 +32,7 @@ def test_the_suite_is_large_enough() -> None:
     assert kinds[NEUTRAL] >= 40
     assert kinds[LITERAL] >= 20
     assert judged["glue"] >= 40
-    assert len(growth()) >= 60
-    assert {case.language for case in growth()} == {"python", "cpp"}
+    assert len(growth()) >= 40
 
 
 def test_names_are_unique() -> None:
@@ -87,7 +86,7 @@ def test_both_sides_of_an_edit_parse_and_differ(edit: suite.Edit) -> None:
 def test_solutions_parse_and_have_a_class(case: suite.GrowthCase) -> None:
     assert case.growth_class in GROWTH_CLASSES
     assert "growth:" not in case.text
-    assert not ParsedSource(case.text.encode(), case.language).root.has_error
+    assert not ParsedSource(case.text.encode(), "python").root.has_error
 
 
 def _case(source: str, call: str, **options: object) -> Case:
@@ -114,6 +113,12 @@ def test_the_smaller_latency_of_two_runs_of_one_text_is_kept() -> None:
     assert smaller(truth, None) == truth
     assert smaller(truth, {"latency": 1.0, "memory": 9.0, "text": "a"}) == {"latency": 1.0, "memory": 5.0, "text": "a"}
     assert smaller(truth, {"latency": 1.0, "text": "b"}) == truth
+
+
+def test_the_truth_is_written_one_case_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "TRUTH", tmp_path / "truth.json")
+    measure.write(json.loads(TRUTH.read_text(encoding="utf-8")))
+    assert (tmp_path / "truth.json").read_text(encoding="utf-8") == TRUTH.read_text(encoding="utf-8")
 
 
 def test_a_wait_is_not_run() -> None:
