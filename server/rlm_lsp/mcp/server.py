@@ -25,8 +25,9 @@ from rlm_core.types import Metric
 from rlm_lsp import __version__
 
 from .answers import Answer, CheckAnswer, Comparison, ExplanationAnswer, MeasureCommand, Predictions
+from .requested_units import Code, Progress
 from .roots import Roots
-from .tools import AgentTools, Code, Progress
+from .tools import AgentTools
 
 _INSTRUCTIONS = """\
 Predicts from source text what code costs: latency and peak memory of Python functions, run time of solutions of

@@ -23,9 +23,10 @@ from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.mcp.answers import Predictions
+from rlm_lsp.mcp.requested_units import MOST_UNITS
 from rlm_lsp.mcp.roots import Roots
 from rlm_lsp.mcp.server import create_server
-from rlm_lsp.mcp.tools import MOST_UNITS, AgentTools
+from rlm_lsp.mcp.tools import AgentTools
 
 from tests.lsp.warm_server import warm_server
 from tests.paths import REPOSITORY
