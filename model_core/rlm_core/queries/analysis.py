@@ -8,20 +8,19 @@ for names once, and a file is parsed when a call may run one of its functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cachetools import LRUCache
 
-from rlm_core.boundary import absorb, each, guarded
+from rlm_core.boundary import absorb
 from rlm_core.cost.at_sizes import sizes_of
 from rlm_core.cost.scope import ModuleScope
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
-from rlm_core.source.directives import find_directives
 from rlm_core.source.incremental import PythonFile, PythonReader
 from rlm_core.source.module_index import ModuleIndex, merged
 from rlm_core.source.parsed import ParsedSource
@@ -34,20 +33,19 @@ from rlm_core.types import (
     Unit,
 )
 
-from .call_sizes import CallSizes, FileCallSizes
-from .called_functions import CallReader, FileMeasurements, PackageView
-from .function_sizes import NO_RULES, NOTHING_GIVEN, Given, SizeRules, given_sizes, input_names_of, known_sizes
+from .call_sizes import CallSizes
+from .called_functions import CallReader, PackageView
+from .file_sizes import DefaultSizes, FileSizes, SizeRulesOf
+from .function_sizes import NOTHING_GIVEN, Given, given_sizes, input_names_of, known_sizes
 from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .measured_texts import MeasuredTexts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
-from .size_comments import NO_COMMENTS, SizeComments, read_size_comments
+from .readings import FileReadings, Reading
 from .unit_facts import UnitFacts
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
 
-DefaultSizes = Callable[[Path | None], Mapping[str, str]]
-SizeRulesOf = Callable[[Path | None], SizeRules]
 _MOST_UNITS = 5_000  # of a Python file; each takes about a millisecond
 # In other languages than Python only whole programs are units, and judges accept at most 64 KiB.
 _MOST_PROGRAM_BYTES = 256 * 1024
@@ -87,39 +85,6 @@ class UrgentLines(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The text that the model reads of a unit, its measurements, and the texts of the functions that it depends on.
-
-    ``failure`` as in :class:`AnalysedUnit`; ``given`` are the sizes that comments and settings give, ``in_calls`` those
-    that calls fix, which are looked up where the cost ``has_sizes``.
-    """
-
-    code: CodeText
-    measured: tuple[Anchor, ...] = ()
-    depends_on: frozenset[str] = frozenset()
-    failure: str = ""
-    given: Given = field(default_factory=dict)
-    has_sizes: bool = False
-    in_calls: Given = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _FileReadings:
-    """The texts that the model reads of the units of a version of a file, and what they depend on but functions.
-
-    ``kept`` are the units whose readings are those of an earlier version, see :meth:`Analyser.analyse`.
-    """
-
-    index: ModuleIndex
-    context: int
-    structure: int
-    around: FileMeasurements
-    loaded: dict[tuple[Path | None, str], ModuleIndex | None]
-    units: dict[tuple[str, str, str], _Reading]
-    kept: frozenset[tuple[str, str, str]]
-
-
 class Analyser:
     """Analyses files and remembers the indices of the files that they import. Not thread-safe: use one per thread.
 
@@ -138,16 +103,14 @@ class Analyser:
         *,
         call_sizes: bool = False,
     ) -> None:
-        self._default_sizes: DefaultSizes = default_sizes or (lambda path: {})
-        self._size_rules: SizeRulesOf = size_rules or (lambda path: NO_RULES)
         self._measured = MeasuredLookup(measured)
         overlay = overlay or (lambda path: None)
         self._files = PackageFiles(overlay, lambda index: self._measured.prepare(index.units))
-        self._call_sizes = CallSizes(self._files, overlay) if call_sizes else None
+        self._sizes = FileSizes(default_sizes, size_rules, CallSizes(self._files, overlay) if call_sizes else None)
         self._reader = PythonReader()
         self._cells: dict[bytes, PythonFile] = {}
         self._facts = UnitFacts()
-        self._readings: LRUCache[str, _FileReadings] = LRUCache(_READ_FILES)
+        self._readings: LRUCache[str, FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._measured.known_costs, self._measured.earlier_text)
         self._measured_texts = MeasuredTexts(self._measured.earlier_text)
 
@@ -157,8 +120,7 @@ class Analyser:
         self._measured.refresh()
         self._measured_texts.refresh()
         self._files.refresh()
-        if self._call_sizes is not None:
-            self._call_sizes.refresh()
+        self._sizes.refresh()
 
     def forget(self, name: str) -> None:
         """Keep nothing of the versions of the text ``name``, which is no longer analysed."""
@@ -310,21 +272,21 @@ class Analyser:
         provisional: bool = False,
         urgent: UrgentLines | None = None,
     ) -> list[AnalysedUnit]:
-        sizes = self._sizes(
+        sizes = self._sizes.of_kernels(
             parsed,
             [unit for unit in units if unit.kind in ("kernel", "module") and len(unit.text) <= MAX_UNIT_CHARACTERS],
             path,
         )
         context = view.context(scope.index)
         structure = self._files.structure(path)
-        comments, rules = self._given_sizes(parsed, units, path)
-        sizes_in_calls = self._sizes_in_calls(path, scope, context)
+        comments, rules = self._sizes.given(parsed, units, path)
+        sizes_in_calls = self._sizes.in_calls(path, scope, context)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
         around = self._calls.measurements(path, units, of_package)
         shared = self._measured.shared_names(units)
         last = self._readings.get(name) if name is not None else None
-        changed = self._changed_since(last, scope, context, structure, around) if last is not None else None
-        readings: dict[tuple[str, str, str], _Reading] = {}
+        changed = last.changed_since(scope, context, structure, around) if last is not None else None
+        readings: dict[tuple[str, str, str], Reading] = {}
         kept: set[tuple[str, str, str]] = set()
         hasty: set[int] = set()  # places of units that were read for a request before the calls of the project
 
@@ -334,7 +296,7 @@ class Analyser:
             view: PackageView,
             measured: tuple[Anchor, ...] = (),
             given: Given = NOTHING_GIVEN,
-        ) -> _Reading:
+        ) -> Reading:
             check()
             if len(unit.text) > MAX_UNIT_CHARACTERS:
                 raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
@@ -354,12 +316,12 @@ class Analyser:
             if is_function and (given or any(anchor.cost.sizes or anchor.cost.sized for anchor in measured)):
                 code = replace(code, sizes=known_sizes(input_names_of(unit.text, facts, measured), given, measured))
             has_sizes = is_function and facts is not None and bool(sizes_of(facts))
-            return _Reading(code, measured, frozenset(texts), given=given, has_sizes=has_sizes)
+            return Reading(code, measured, frozenset(texts), given=given, has_sizes=has_sizes)
 
-        def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> _Reading:
+        def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> Reading:
             absorb(f"the analysis of {unit.qualname} in {path or name or 'a text'}", error)
             code = CodeText(unit.text, unit.language, unit.basis, workloads=workloads_of(unit), measured=measured)
-            return _Reading(code, measured, failure=type(error).__name__)
+            return Reading(code, measured, failure=type(error).__name__)
 
         def try_read(
             unit: Unit,
@@ -367,7 +329,7 @@ class Analyser:
             view: PackageView,
             measured: tuple[Anchor, ...] = (),
             given: Given = NOTHING_GIVEN,
-        ) -> _Reading:
+        ) -> Reading:
             try:
                 return read(unit, scope, view, measured, given)
             except Exception as error:
@@ -391,7 +353,7 @@ class Analyser:
                 self._measured_texts.add(its_scope.index, text)
             return try_read(replace(unit, text=text), its_scope, its_view).code
 
-        def reading_of(place: int, *, is_urgent: bool) -> _Reading:
+        def reading_of(place: int, *, is_urgent: bool) -> Reading:
             unit = units[place]
             key = unit.text, unit.qualname, unit.kind
             given = given_sizes(comments, place, rules, scope.index.dotted, unit)
@@ -410,7 +372,7 @@ class Analyser:
             readings[key] = reading = at_sizes_in_calls(reading, place, is_provisional=provisional or is_urgent)
             return reading
 
-        def at_sizes_in_calls(reading: _Reading, place: int, *, is_provisional: bool) -> _Reading:
+        def at_sizes_in_calls(reading: Reading, place: int, *, is_provisional: bool) -> Reading:
             """Return a reading with the sizes that calls fix: a provisional one with what is known of them."""
             if sizes_in_calls is None or not reading.has_sizes:
                 return reading
@@ -451,23 +413,10 @@ class Analyser:
         analysed = [found[place] for place in range(len(units))]
         if name is not None:
             loaded = dict(self._files.loaded)
-            self._readings[name] = _FileReadings(
+            self._readings[name] = FileReadings(
                 scope.index, context, structure, around, loaded, readings, frozenset(kept)
             )
         return analysed
-
-    def _changed_since(
-        self, last: _FileReadings, scope: ModuleScope, context: int, structure: int, around: FileMeasurements
-    ) -> set[str] | None:
-        """The earlier texts of the file's functions that have changed; None where more than texts has."""
-        if last.index.units.keys() != scope.index.units.keys() or last.around != around:
-            return None
-        if (last.index.dotted, last.context, last.structure) != (scope.index.dotted, context, structure):
-            return None
-        if any(scope.graph.load(module) is not index for (_, module), index in last.loaded.items()):
-            return None
-        now, before = scope.index.units, last.index.units
-        return {unit.text for name, unit in before.items() if unit is not now[name] and unit.text != now[name].text}
 
     def _outlined(self, unit: Unit, path: Path | None) -> AnalysedUnit:
         """A unit in another language than Python."""
@@ -484,57 +433,6 @@ class Analyser:
             return CodeText(text, unit.language, unit.basis, measured=measured)
         work = self._facts.of_outline(text, unit.language)
         return CodeText(text, unit.language, unit.basis, work=work, measured=measured)
-
-    def _given_sizes(
-        self, parsed: ParsedSource, units: Sequence[Unit], path: Path | None
-    ) -> tuple[SizeComments, SizeRules]:
-        """Return what comments and settings say about the sizes of the functions of a file."""
-        nothing: tuple[SizeComments, SizeRules] = NO_COMMENTS, NO_RULES
-        return guarded(
-            f"the sizes of functions in {path or 'a text'}",
-            lambda: (read_size_comments(find_directives(parsed), units), self._size_rules(path)),
-            lambda error: nothing,
-        )
-
-    def _sizes_in_calls(
-        self, path: Path | None, scope: ModuleScope, context: int
-    ) -> Callable[[Unit, bool], tuple[Given, bool]] | None:
-        """Return what gives the sizes that calls fix for a unit of a file, and whether these still hold.
-
-        Its second argument says to give only what is known without reading other files.
-        """
-        if self._call_sizes is None:
-            return None
-        calls = self._call_sizes
-        what = f"the calls of functions in {path or 'a text'}"
-        nothing: tuple[Given, bool] = NOTHING_GIVEN, True
-
-        def of_file() -> FileCallSizes | None:
-            return calls.of_file(path, scope, context)
-
-        found = guarded(what, of_file, lambda error: None)
-
-        def of_unit(unit: Unit, only_known: bool) -> tuple[Given, bool]:
-            assert found is not None, "checked below"
-            return found.known(unit) if only_known else (found.of(unit), True)
-
-        if found is None:
-            return None
-        return lambda unit, only_known: guarded(what, lambda: of_unit(unit, only_known), lambda error: nothing)
-
-    def _sizes(self, parsed: ParsedSource, units: list[Unit], path: Path | None) -> Mapping[Unit, UnitSizes]:
-        """The sizes of kernels and modules, as far as they are known."""
-        if not units:
-            return {}
-        # Imported for the first kernel or module: it imports numpy, which the server's start must not.
-        from .kernel_sizes import sizes_of
-
-        def sizes(some: Sequence[Unit]) -> list[UnitSizes | None]:
-            of_some = sizes_of(parsed, some, self._default_sizes(path)).units
-            return [of_some.get(unit) for unit in some]
-
-        found = each(f"the sizes of a unit in {path or 'a text'}", units, sizes, lambda unit, error: None)
-        return {unit: of_unit for unit, of_unit in zip(units, found, strict=True) if of_unit is not None}
 
 
 def _failed(error: Exception) -> AnalysisError:

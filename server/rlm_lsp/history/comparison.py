@@ -18,7 +18,8 @@ from typing import Literal
 from cachetools import LRUCache
 from rlm_core.cost.domain.called_names import last_part, written_calls
 from rlm_core.errors import SourceError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes
+from rlm_core.queries.analysis import AnalysedUnit, Analyser
+from rlm_core.queries.file_sizes import DefaultSizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, decode
 from rlm_core.types import Basis, CodeText, GrowthClass, GrowthEstimate, Metric, Prediction, Wait, WaitKind, WorkFacts

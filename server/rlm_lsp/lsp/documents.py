@@ -22,7 +22,8 @@ from threading import Condition
 from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.errors import AnalysisError, TooComplexError
-from rlm_core.queries.analysis import AnalysedUnit, Analyser, DefaultSizes, OutdatedError, SizeRulesOf, UrgentLines
+from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError, UrgentLines
+from rlm_core.queries.file_sizes import DefaultSizes, SizeRulesOf
 from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
