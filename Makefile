@@ -70,7 +70,7 @@ bench: .venv-try/installed
 
 # The label files of all bases -> data sets -> a trained model -> the files that ship -> the model card. Each step says
 # what it does and how long it took; sources that are read already and a training that was stopped are taken up again.
-SETS = functions measured leethub boj atcoder triton nas counterfactual
+SETS = functions measured leethub boj atcoder triton nas
 DATA = $(foreach set,$(SETS),--data $(RUN)/$(set).parquet)
 SHIPPED = model_core/rlm_core/builtin
 
@@ -118,7 +118,7 @@ model: .venv/installed
 		--slopes $(RUN)/scaled.parquet --model $(SHIPPED) --write
 	.venv/bin/python -m tools.experiments.growth_report --data $(RUN)/growth.parquet \
 		--page docs/model-card/growth.md > $(RUN)/growth.json
-	.venv/bin/rlm-lsp eval $(DATA) --card MODEL_CARD.md
+	.venv/bin/rlm-lsp eval $(DATA) --data $(RUN)/counterfactual.parquet --card MODEL_CARD.md
 
 # Needs Node.js 22 or later, which it gets where it is missing, and a Python with venv: the wheel is built in an
 # environment that has nothing but pip.
