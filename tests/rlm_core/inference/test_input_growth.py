@@ -99,6 +99,17 @@ def test_a_step_has_the_class_of_the_facts_that_agree_with_it() -> None:
     assert estimate_of(sorting, "latency", ("a",), table([0.0, 0.0, 0.0, 1.0])).growth_class == "n^2"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(root):\n    if root:\n        f(root.left)\n        f(root.right)\n        print(root.value)\n",
+        "def height(self):\n    return 1 + self.left.height() if self.left else 0\n",
+    ],
+)
+def test_a_recursion_over_parts_is_not_said_to_stay_the_same(text: str) -> None:
+    assert not estimate_of(code_of(text), "latency", ("self.left",), table([1.0, 0.0, 0.0, 0.0])).is_claim
+
+
 def test_a_walk_through_linked_nodes_is_not_said_to_stay_the_same() -> None:
     walk = code_of("def f(head):\n    while head.next:\n        head = head.next\n    return head\n")
     assert not estimate_of(walk, "latency", ("head",), table([1.0, 0.0, 0.0, 0.0])).is_claim

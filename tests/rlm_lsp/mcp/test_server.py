@@ -383,8 +383,8 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
         shown = [row[name] for name in ("ratio", "low", "high", "coverage", "probability_higher")]
         assert shown == [change.ratio, band.low, band.high, band.coverage, change.above(1.0)]
     assert answer["rows"][0]["growth_after"]["class"] == "n"
-    # How the first text grows is not certain enough to be said: what is sought is often found at the beginning.
-    assert answer["rows"][0]["growth_before"] is None
+    # Wherever a value is found, the copies of the values before it are as long.
+    assert answer["rows"][0]["growth_before"]["class"] == "n^2"
     assert "f: latency for small inputs about" in text
     # One unit on each side: they are compared whatever their names are.
     assert [(row["qualname"], row["state"]) for row in renamed["rows"]] == [("other", "changed")] * 2
