@@ -6,7 +6,7 @@ from ..scope import Definition
 from .folding import MISSING
 from .quantities import Quantity, mixed
 from .records import replace
-from .values import NUMBERS, UNKNOWN, Entries, Value, literal
+from .values import NUMBERS, UNKNOWN, Entries, Value, literal, number_of
 
 _NUMERIC = NUMBERS | {"unknown"}
 
@@ -30,7 +30,10 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         known = [(share, value) for share, value in branches if value.kind not in ("none", "unknown")]
         if len({value.kind for _, value in known}) != 1 or len(known) == len(values):
             return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
+        others = [(share, value) for share, value in branches if value.kind == "unknown"]
         branches, first = known, replace(known[0][1], optional="none" in kinds or known[0][1].optional)
+        if others:
+            return _with_unknown(joined(known), others, sum(share for share, _ in known))
         values = [value for _, value in branches]
     total = sum(share for share, _ in branches) or 1.0
     shares = [share / total for share, _ in branches]
@@ -45,6 +48,19 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         shape=first.shape if all(value.shape == first.shape for value in values) else None,
         optional=first.optional or any(value.optional for value in values),
     )
+
+
+def _with_unknown(known: Value, others: list[tuple[float, Value]], share: float) -> Value:
+    """Return what is known of a value that may also be an unknown one, probably of the same kind."""
+    total = (share + sum(part for part, _ in others)) or 1.0
+    amounts = [(part / total, number_of(value)) for part, value in others]
+    number, size = (
+        mixed([(share / total, own), *((part, amount) for part, amount in amounts if amount is not None)])
+        if own is not None and all(amount is not None for _, amount in amounts)
+        else None
+        for own in (known.number, known.size)
+    )
+    return replace(known, constant=MISSING, payload=None, number=number, size=size, shape=None)
 
 
 def is_one_function(values: list[Value]) -> bool:

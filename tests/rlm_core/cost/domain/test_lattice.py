@@ -29,6 +29,19 @@ def test_values_of_different_kinds_are_unknown_unless_one_is_none() -> None:
     assert joined([(0.5, same), (0.5, same)]) is same
 
 
+def test_an_unknown_alternative_takes_away_what_is_certain() -> None:
+    named = Value("unknown", name="items")
+    empty = joined([(0.25, Value("list", size=constant(0))), (0.75, named)])
+    assert empty.kind == "list"
+    assert empty.truth is None
+    assert empty.size is not None
+    assert empty.size.evaluate(lambda name: 100) == (0, 75, 100)
+    assert joined([(0.5, Value("list", size=constant(3))), (0.5, UNKNOWN)]).size is None
+    number = joined([(0.5, literal(10)), (0.5, Value("unknown", name="n"))]).number
+    assert number is not None
+    assert number.evaluate(lambda name: 100) == (0, 55, 110)
+
+
 def test_what_a_key_holds_may_be_something_else_later() -> None:
     entries = any_entries(Entries((("a", literal(1)), ("b", NONE), ("c", Value("list", size=constant(3))))))
     values = dict(entries.pairs)
