@@ -173,9 +173,11 @@ def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
 
 
 def unknown_waits(work: WorkFacts) -> bool:
-    """Return whether most calls wait for a time that the facts do not fix."""
+    """Return whether most calls wait for a time that the facts do not fix, or each item of an input does."""
     usual = (wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error)
-    return any(wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual)
+    return bool(work.loop_waits) or any(
+        wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual
+    )
 
 
 def likely_wait(seconds: Range, share: float, *, on_error: bool) -> Amount:

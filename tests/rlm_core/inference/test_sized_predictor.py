@@ -170,7 +170,8 @@ def test_what_was_measured_or_waits_has_no_predicted_number_at_sizes(predictor: 
     size = SizeValue("orders", 100.0, "settings")
     measured = latency(predictor, code(NAMES, size, measured=[anchor(sizes=(("orders", SizeSpread(3.0, 5.0, 9.0)),))]))
     waiting = latency(predictor, code(NAMES.replace("    found", "    input()\n    found", 1), size))
-    for answer in (measured, waiting):
+    queries = latency(predictor, code(NAMES.replace("order.name.strip().lower()", "session.query(order).all()"), size))
+    for answer in (measured, waiting, queries):
         assert not isinstance(answer, SizedPrediction) or answer.at.kind == "bound"
 
 
