@@ -65,7 +65,8 @@ def test_glue_code_is_as_cheap_as_the_suite_says() -> None:
 def test_waits_are_of_known_kinds() -> None:
     kinds = {*WaitKind, ENDLESS}
     assert [case.name for case in functions() if not kinds.issuperset(case.waits)] == []
-    assert kinds == {kind for case in functions() for kind in case.waits}
+    # A wait for a database is told from others on the network in loops only, whose waits are not judged here.
+    assert kinds - {WaitKind.DATABASE} == {kind for case in functions() for kind in case.waits}
 
 
 def test_every_function_is_a_unit() -> None:

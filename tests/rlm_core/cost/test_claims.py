@@ -108,6 +108,19 @@ def visit(graph, n, seen):
     visit(graph, n - 2, seen)
 """,
     """
+def match(text, at=0, depth=0, most=None):
+    if most is None:
+        most = MOST_DEPTH
+    if depth > most:
+        raise ValueError("too deep")
+    while at < len(text) and text[at] != ")":
+        if text[at] == "(":
+            part, at = match(text, at + 1, depth + 1, most)
+        else:
+            at += 1
+    return text, at + 1
+""",
+    """
 def expand(items):
     if not items:
         return []

@@ -385,7 +385,7 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
     assert answer["rows"][0]["growth_after"]["class"] == "n"
     # Wherever a value is found, the copies of the values before it are as long.
     assert answer["rows"][0]["growth_before"]["class"] == "n^2"
-    assert "f: latency for small inputs about" in text
+    assert "f: latency grows as n in values instead of n^2; for small inputs about" in text
     # One unit on each side: they are compared whatever their names are.
     assert [(row["qualname"], row["state"]) for row in renamed["rows"]] == [("other", "changed")] * 2
     assert [(row["state"], row["ratio"], row["probability_higher"]) for row in same["rows"]] == [("same", 1, 0)] * 2

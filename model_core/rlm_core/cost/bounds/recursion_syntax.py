@@ -66,13 +66,16 @@ def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
 
 
 def _guards(node: Function) -> Iterator[ast.expr]:
-    """The conditions on which a function returns or calls itself."""
+    """The conditions on which a function returns or calls itself.
+
+    An error at a largest depth does not count: something else makes a recursion end that is meant to.
+    """
     if isinstance(node, ast.Lambda):
         return
 
     def decides(parts: Sequence[ast.AST]) -> bool:
         return any(
-            isinstance(inner, (ast.Return, ast.Raise, ast.Continue, ast.Break, ast.Yield))
+            isinstance(inner, (ast.Return, ast.Continue, ast.Break, ast.Yield))
             or (isinstance(inner, ast.Call) and calls_itself(inner, node))
             for part in parts
             for inner in walk(part)
@@ -84,7 +87,7 @@ def _guards(node: Function) -> Iterator[ast.expr]:
                 yield inner.test
             case ast.IfExp() if decides([inner.body, inner.orelse]):
                 yield inner.test
-            case ast.While() | ast.Assert():
+            case ast.While():
                 yield inner.test
             case ast.BoolOp() if decides(inner.values):
                 yield inner

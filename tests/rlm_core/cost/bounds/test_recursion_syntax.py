@@ -84,6 +84,14 @@ def test_what_ends_a_recursion(end: str, expected: dict[str, tuple[str, bool]]) 
     assert {name: (ast.unparse(limit), of_length) for name, (limit, of_length) in found.items()} == expected
 
 
+@pytest.mark.parametrize("guard", ["if depth > limit:\n        raise ValueError", "assert depth <= limit"])
+def test_an_error_at_a_largest_depth_does_not_end_a_recursion(guard: str) -> None:
+    text = (
+        f"def f(text, depth, limit):\n    {guard}\n    if not text:\n        return\n    f(text[1:], depth + 1, limit)"
+    )
+    assert ends_of(function(text)).keys().isdisjoint({"depth"})
+
+
 def test_the_syntax_of_a_function_is_read_once_however_often_it_is_called() -> None:
     names = [f"f{k}" for k in range(40)]
     source = "\n".join(f"def {name}(n): return {' + '.join(f'{other}(n)' for other in names)}" for name in names)
