@@ -124,7 +124,8 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         return None
     steep = steep_term(code, metric)
     if steep is not None and steep.is_certain:
-        return GrowthEstimate(steep_class(steep.factors), _NAMED, size_names(steep.factors))
+        factors = without_logarithms(steep.factors)
+        return GrowthEstimate(class_of(factors), _NAMED, size_names(factors))
     if (
         not growth
         and work.fixed
@@ -136,9 +137,9 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     return None
 
 
-def steep_class(growth: tuple[Growth, ...]) -> GrowthClass:
-    """The class of steep factors; a logarithm next to a square or a cube is not stated."""
-    return class_of(tuple(replace(factor, logs=0.0) for factor in growth))
+def without_logarithms(growth: tuple[Growth, ...]) -> tuple[Growth, ...]:
+    """Steep factors as they are stated: without a logarithm next to a square or a cube."""
+    return tuple(replace(factor, logs=0.0) for factor in growth if factor.degree or factor.base > 1)
 
 
 def _is_read(code: CodeText) -> bool:

@@ -48,7 +48,7 @@ from .growth_facts import (
     fact_estimate,
     fact_features,
     input_growth,
-    steep_class,
+    without_logarithms,
 )
 from .growth_terms import steep_term
 from .trees import Forest
@@ -284,7 +284,8 @@ def _stated(code: CodeText, metric: str, inputs: list[str], step: int, probabili
     leading = tuple(factor for factor in input_growth(code, metric) if factor.size in inputs)
     named: GrowthClass = "n" if STEPS[step] == "linear" else "n^2"
     if (leading and step_of(sum(factor.degree for factor in leading)) == step) or len(leading) > 1:
-        named = steep_class(leading) if STEPS[step] == "steep" else class_of(leading)
+        leading = without_logarithms(leading) if STEPS[step] == "steep" else leading
+        named = class_of(leading)
         inputs = [factor.size for factor in leading]
     return GrowthEstimate(named, probability, tuple(inputs))
 

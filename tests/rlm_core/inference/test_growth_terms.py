@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 from rlm_core.cost.analysis import work_facts
-from rlm_core.inference.growth_facts import decided_estimate, steep_class
+from rlm_core.inference.growth_facts import class_of, decided_estimate, without_logarithms
 from rlm_core.inference.growth_terms import SteepTerm, steep_term
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
@@ -95,8 +95,15 @@ def test_sizes_of_no_input_do_not_make_a_term_steep() -> None:
 
 
 @pytest.mark.parametrize(
-    ("growth", "expected"),
-    [((Growth("n", 2, 1),), "n^2"), ((Growth("n"), Growth("m")), "mn"), ((Growth("n", 3),), "n^3")],
+    ("growth", "expected", "sizes"),
+    [
+        ((Growth("n", 2, 1),), "n^2", ["n"]),
+        ((Growth("n"), Growth("m")), "mn", ["n", "m"]),
+        ((Growth("n", 3),), "n^3", ["n"]),
+        ((Growth("n", 2), Growth("m", 0, 1)), "n^2", ["n"]),
+    ],
 )
-def test_a_logarithm_next_to_a_power_is_not_stated(growth: tuple[Growth, ...], expected: str) -> None:
-    assert steep_class(growth) == expected
+def test_a_logarithm_next_to_a_power_is_not_stated(growth: tuple[Growth, ...], expected: str, sizes: list[str]) -> None:
+    stated = without_logarithms(growth)
+    assert class_of(stated) == expected
+    assert [factor.size for factor in stated] == sizes
