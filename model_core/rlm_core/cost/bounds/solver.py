@@ -80,7 +80,8 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
     usual = [share[1] for share in shares]
     if max(usual) < _MOST_SHARE and max(usual) - min(usual) < _EQUAL_SHARES:
         if gap.end == "below zero" and len(symbols) == 1 and distance.times(usual[0]) == transitions[symbols[0]]:
-            return NEVER if start.constant is not None else None  # a share of something is not less than nothing
+            fixed = start.constant  # a share of something is not less than nothing
+            return NEVER if fixed is not None and fixed[0] >= 0 else None
         return _shrunk(distance, shares[0], starts)
     if len(symbols) == 1 and usual[0] > 1 / _MOST_SHARE:
         return _multiplied(distance, symbols[0], shares[0], starts)
