@@ -4,7 +4,7 @@ import * as assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import * as vscode from 'vscode';
 
-import { extension, isRunning, open, replace, someHints, until } from './tools';
+import { extension, hints, isRunning, open, replace, someHints, until } from './tools';
 
 describe('status', () => {
   before(async () => {
@@ -29,8 +29,8 @@ describe('status', () => {
     );
     const document = await vscode.workspace.openTextDocument({ language: 'python', content: functions.join('\n\n') });
     await vscode.window.showTextDocument(document);
-    await someHints(document);
-    await until('predictions of many functions', () => [...said].some((words) => /^predicting \d+ of \d+$/.test(words)));
+    // The editor asks for the hints of the screen alone, and the server predicts what it is asked for.
+    await until('the hints of all functions', async () => (await hints(document)).length >= functions.length);
     await until('the end of the predictions', () => session.works.length === 0 && status.said.words === 'ready');
     listener.dispose();
     const counted = [...said].filter((words) => /^predicting \d+ of \d+$/.test(words));
