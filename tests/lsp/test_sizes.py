@@ -10,6 +10,7 @@ import pytest
 from lsprotocol import types
 
 from tests.fakes import unpadded
+from tests.sized_functions import NAMES
 
 from .recording import recording
 from .test_diagnostics import client
@@ -30,15 +31,6 @@ SEND = """\
 def send(orders: list[str]) -> None:
     for order in orders:
         fetch(order)
-"""
-
-NAMES = """\
-def names(orders):
-    found = []
-    for order in orders:
-        if order.name:
-            found.append(order.name.strip().lower())
-    return found
 """
 
 

@@ -31,14 +31,8 @@ from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.function_sizes import text_at
 from rlm_core.types import LEVELS, MEDIAN, CodeText, Prediction, Query, SizeValue
 
-NAMES = """\
-def names(orders):
-    found = []
-    for order in orders:
-        if order.name:
-            found.append(order.name.strip().lower())
-    return found
-"""
+from tests.sized_functions import NAMES
+
 SEND = "def send(orders, paid):\n    for order in orders:\n        for one in paid:\n            deliver(order, one)\n"
 ROWS = "def rows(text):\n    return [clean(line).split(',') for line in text.splitlines() if line]\n"
 TEXTS = (NAMES, SEND, ROWS)

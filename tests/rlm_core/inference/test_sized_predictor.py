@@ -29,18 +29,11 @@ from rlm_core.types import (
 )
 
 from tests.rlm_core.inference.test_anchoring import cost
+from tests.sized_functions import NAMES
 
 LATENCY, MEMORY = Query("latency"), Query("memory")
 TOTAL = "def total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n        t += item\n    return t\n"
 SEND = "def send(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
-NAMES = """\
-def names(orders):
-    found = []
-    for order in orders:
-        if order.name:
-            found.append(order.name.strip().lower())
-    return found
-"""
 ITEMS = SizeValue("items", 10_000.0, "comment", "line 1")
 SIZED = (SizedCalls({"items": 10.0}, 1e-5, 4), SizedCalls({"items": 100.0}, 1e-4, 4))
 

@@ -11,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_lsp.cli.app import app
 
+from tests.sized_functions import NAMES
+
 pytestmark = pytest.mark.timeout(120)
 
 CART = '''"""Carts."""
@@ -37,15 +39,6 @@ def send(orders: list[str]) -> None:
 def version() -> str:
     return "1"
 '''
-
-NAMES = """\
-def names(orders):
-    found = []
-    for order in orders:
-        if order.name:
-            found.append(order.name.strip().lower())
-    return found
-"""
 
 
 @pytest.fixture

@@ -10,18 +10,11 @@ from rlm_core.inference.model_store import builtin
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.types import CodeText
 
+from tests.sized_functions import NAMES
 from tools.experiments.sized_exam import judged, loops_over, report
 
 SEND = "def f(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
 TOTAL = "def f(orders: list[int]) -> int:\n    t = 0\n    for order in orders:\n        t += order\n    return t\n"
-NAMES = """\
-def names(orders):
-    found = []
-    for order in orders:
-        if order.name:
-            found.append(order.name.strip().lower())
-    return found
-"""
 LABEL: dict[str, Any] = {
     "package": "shop",
     "points": [
