@@ -16,7 +16,7 @@ from rlm_core.inference.student import OnnxPredictor
 from rlm_core.types import Anchor, CodeText, Query, SizedCalls, SizeSpread, SizeValue
 
 from tests.rlm_core.inference.test_anchoring import cost
-from tests.rlm_core.inference.test_sized_predictor import NAMES
+from tests.sized_functions import NAMES
 
 TOTAL = "def total(items: list[int]) -> int:\n    t = 0\n    for item in items:\n        t += item\n    return t\n"
 SEND = "def send(orders: list[str]) -> None:\n    for order in orders:\n        fetch(order)\n"
