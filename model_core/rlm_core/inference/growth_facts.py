@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.cost.input_names import input_names
-from rlm_core.types import CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
+from rlm_core.types import CauseKind, CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
 from .growth_terms import steep_term
 
@@ -119,7 +119,11 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         return None
     growth = input_growth(code, metric)
     if growth and class_of(growth) == "2^n":
-        return GrowthEstimate("2^n", _NAMED, size_names(growth))
+        # An exponent of no input, such as the number of axes of an array, is mostly small; what a search tries is not.
+        searches = any(cause.kind is CauseKind.RECURSION for cause in work.latency.causes)
+        if searches or any(factor.base > 1 and not factor.size.startswith("?") for factor in growth):
+            return GrowthEstimate("2^n", _NAMED, size_names(growth))
+        return GrowthEstimate("other", _NAMED)
     if work.unknown_calls:
         return None
     steep = steep_term(code, metric)

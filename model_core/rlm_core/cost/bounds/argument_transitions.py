@@ -86,12 +86,19 @@ def repeats_on_others(step: Recursive) -> bool:
     changed = {
         step.given.get(name, name)
         for name, value in step.arguments.items()
-        if not (value.kind == "unknown" and value.name == step.given.get(name))
+        if not _is_passed_on(value, step.given.get(name, name))
         and (value.number is None or (value.number.names and own.isdisjoint(value.number.names)))
     }
     owned = tuple(f"{name}{sign}" for name in changed for sign in ".[")
     names = step.times.names
     return bool(changed) and any(name in changed or name.startswith(("?", *owned)) for name in names)
+
+
+def _is_passed_on(value: Value, symbol: str) -> bool:
+    """Return whether an argument is as it came, as far as its size tells."""
+    if value.kind == "unknown":
+        return value.name == symbol
+    return value.size is not None and value.size.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}
 
 
 def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:
@@ -121,7 +128,8 @@ def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
 def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:
     """The symbol of the end of a range that two calls split: one passes on its start, the other its end.
 
-    They do not both take from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink a range.
+    They do not both take a fixed amount from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink
+    a range. Scans from both ends that meet at a pivot take an amount that varies.
     """
     if len(steps) != 2 or len(start) < 2:
         return None
@@ -137,10 +145,13 @@ def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> st
 
 
 def _has(step: Recursive, symbol: str) -> bool:
-    """Return whether a recursive call passes on a symbol with something added or taken away."""
+    """Return whether a recursive call passes on a symbol with the same amount added or taken away in each run."""
     key = (((symbol, LINEAR), 1.0),)
     return any(
-        amount is not None and key in amount.terms and abs(amount.terms[key][1] - 1) < 0.01
+        amount is not None
+        and key in amount.terms
+        and abs(amount.terms[key][1] - 1) < 0.01
+        and len(set(amount.terms.get((), (0.0,)))) == 1
         for value in step.arguments.values()
         for amount in (value.number, value.size)
     )

@@ -1,4 +1,4 @@
-"""How many recursive calls one path through a function makes at most: branches that exclude each other count once."""
+"""How many recursive calls a path through a function makes: branches that exclude each other count once."""
 
 from __future__ import annotations
 
@@ -45,19 +45,31 @@ class _Paths:
 @lru_cache(maxsize=128)
 def most_calls(node: Function) -> float:
     """How many calls of itself a function makes on one path at most; infinite where a loop repeats one."""
-    if isinstance(node, ast.Lambda):
-        return math.inf
+    return math.inf if isinstance(node, ast.Lambda) else max(_heaviest(node, 1.0), 0.0)
+
+
+@lru_cache(maxsize=128)
+def always_calls_itself(node: Function) -> bool:
+    """Return whether a function calls itself on each path, so that no call of it can end."""
+    return not isinstance(node, ast.Lambda) and _heaviest(node, -1.0) < 0
+
+
+def _heaviest(node: ast.FunctionDef | ast.AsyncFunctionDef, weight: float) -> float:
+    """The largest sum over a path where each call of the function itself counts; -1 each: that of the fewest calls."""
 
     def of_expression(part: ast.AST) -> float:
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return 0.0
+        if isinstance(part, ast.BoolOp):
+            first, *rest = (of_expression(value) for value in part.values)
+            return first + sum(max(value, 0.0) for value in rest)
         inner = [of_expression(child) for child in ast.iter_child_nodes(part)]
         if isinstance(part, ast.IfExp):
             return of_expression(part.test) + max(of_expression(part.body), of_expression(part.orelse))
         total = sum(inner)
-        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and total:
-            return math.inf
-        return total + (isinstance(part, ast.Call) and calls_itself(part, node))
+        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            return math.inf if total > 0 else 0.0
+        return total + (weight if isinstance(part, ast.Call) and calls_itself(part, node) else 0.0)
 
     def of_block(body: Sequence[ast.stmt]) -> _Paths:
         before, ends = 0.0, _Paths(behind=_NEVER)
@@ -101,4 +113,4 @@ def most_calls(node: Function) -> float:
         return paths.after(before + last)
 
     paths = of_block(node.body)
-    return max(paths.behind, paths.left, 0.0)
+    return max(paths.behind, paths.left)

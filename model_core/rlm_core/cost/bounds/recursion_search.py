@@ -25,7 +25,7 @@ def takes_back(node: Function) -> bool:
     if isinstance(node, ast.Lambda):
         return False
     loops = [inner for inner in nodes_of(node) if isinstance(inner, (ast.For, ast.AsyncFor))]
-    if any(_tries(loop, node) for loop in loops):
+    if any(_tries(loop, node) or _tries_on_copies(loop, node) or _resumes(loop, node) for loop in loops):
         return True
     kept, extended = _taken_back(node), _extended(node)
     return any(_finds_paths(loop, node, kept, extended) for loop in loops)
@@ -45,11 +45,119 @@ def _tries(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
     return False
 
 
+def _resumes(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
+    """Return whether a loop goes on with the same arguments between two calls that change the same object."""
+    parameters = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args)}
+    parts = [part for statement in loop.body for part in walk(statement)]
+    lines = [
+        part.lineno
+        for part in parts
+        if isinstance(part, ast.Call)
+        and calls_itself(part, node)
+        and all(isinstance(argument, ast.Name) and argument.id in parameters for argument in _arguments(part))
+    ]
+    changes = [
+        (part.lineno, part.value.func.value.id)
+        for part in parts
+        if isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Call)
+        and isinstance(part.value.func, ast.Attribute)
+        and isinstance(part.value.func.value, ast.Name)
+        and (_names(part.value) & _names(loop.target) or part.lineno > max(lines, default=0))
+    ]
+    return any(
+        first == last and before < line < behind
+        for line in lines
+        for before, first in changes
+        for behind, last in changes
+    )
+
+
+def _tries_on_copies(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
+    """Return whether iterations go on with a changed copy of a parameter, and with no part of what a loop runs over."""
+    parameters = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args)}
+    targets = _names(loop.target)
+    copies = {
+        target.id
+        for statement in loop.body
+        for inner in walk(statement)
+        if isinstance(inner, ast.Assign) and _copied(inner.value) & parameters
+        for target in inner.targets
+        if isinstance(target, ast.Name)
+    }
+    inside = [part for statement in loop.body for part in walk(statement)]
+    # A result that the next call gets is a step of the same way, not another try.
+    bound = {
+        name for part in inside if isinstance(part, ast.Assign) and _recurs(part.value, node) for name in _stored(part)
+    }
+    for call in (part for part in inside if isinstance(part, ast.Call)):
+        if calls_itself(call, node) and not any(_names(part) & bound for part in _arguments(call)):
+            changed = [part for part in _arguments(call) if _names(part) & copies or _copied(part) & parameters]
+            rest = [part for part in _arguments(call) if part not in changed]
+            if changed and not any(_names(part) & targets for part in rest):
+                return True
+    return False
+
+
+def _recurs(part: ast.AST, node: _Plain) -> bool:
+    return any(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in walk(part))
+
+
+def _stored(assign: ast.Assign) -> set[str]:
+    """The names that an assignment binds."""
+    return {name for target in assign.targets for name in _names(target)}
+
+
+def _copied(part: ast.expr) -> set[str]:
+    """The names of which an expression has a whole copy: ``items.copy()``, ``deepcopy(items)``, ``items[:]``."""
+    found = set()
+    for inner in walk(part):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="copy"), args=[]):
+                found.add(name)
+            case ast.Call(func=ast.Name(id="copy" | "deepcopy") | ast.Attribute(attr="copy" | "deepcopy")) if (
+                inner.args
+            ):
+                found |= {argument.id for argument in inner.args if isinstance(argument, ast.Name)}
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice(lower=None, upper=None)):
+                found.add(name)
+    return found
+
+
 def _taken_back(node: _Plain) -> set[str]:
     """The containers that a function fills and empties, or in which it marks entries and takes the marks away."""
     marked = [(ast.dump(target), is_empty) for target, is_empty in _entries(node)]
     kept = {place for place, is_empty in marked if is_empty and (place, False) in marked}
-    return kept | (_changed(node.body) & _changed(node.body, taken=True))
+    return kept | _restored(node) | (_changed(node.body) & _changed(node.body, taken=True))
+
+
+def _restored(node: _Plain) -> set[str]:
+    """The names of tables in which an entry gets back behind the recursive calls what it was before: ``old = a[i]``."""
+    lines = [part.lineno for part in nodes_of(node) if isinstance(part, ast.Call) and calls_itself(part, node)]
+    assigned = [part for part in nodes_of(node) if isinstance(part, ast.Assign)]
+    read = {
+        (target.id, ast.dump(ast.Subscript(part.value.value, part.value.slice, ast.Store())))
+        for part in assigned
+        if isinstance(part.value, ast.Subscript)
+        for target in part.targets
+        if isinstance(target, ast.Name)
+    }
+    restored = set()
+    for part in assigned:
+        match part:
+            case ast.Assign(targets=[ast.Subscript() as entry], value=ast.Name(id=name)) if (
+                name,
+                ast.dump(entry),
+            ) in read and part.lineno > max(lines, default=part.lineno):
+                restored.add(_table(entry))
+    return restored - {""}
+
+
+def _table(entry: ast.expr) -> str:
+    """The name of the table that an entry such as ``board[i][j]`` is in; empty for others."""
+    while isinstance(entry, ast.Subscript):
+        entry = entry.value
+    return entry.id if isinstance(entry, ast.Name) else ""
 
 
 def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], extended: set[str]) -> bool:
@@ -72,6 +180,9 @@ def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], ext
 
 def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[ast.stmt]]]:
     """Yield what runs in a loop under a condition."""
+    for part in (inner for statement in loop.body for inner in walk(statement) if isinstance(inner, ast.BoolOp)):
+        # `item in path or search(item)`
+        yield from ((before, [ast.Expr(part.values[-1])]) for before in part.values[:-1])
     for place, statement in enumerate(loop.body):
         if not isinstance(statement, ast.If):
             continue
@@ -87,6 +198,7 @@ def _asked(test: ast.expr) -> Iterator[str]:
             yield ast.dump(part.comparators[0])
         elif isinstance(part, ast.Subscript):
             yield ast.dump(part.value)
+            yield _table(part)
 
 
 def _extended(node: _Plain) -> set[str]:

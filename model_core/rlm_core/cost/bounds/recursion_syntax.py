@@ -196,7 +196,44 @@ def is_cached(node: Function) -> bool:
                 return True
             case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
                 return True
-    return _marks(node, [ast.dump(target) for target in stored])
+    return _fills_in(node) or _marks(node, [ast.dump(target) for target in stored])
+
+
+def _fills_in(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether calls recur only where an entry is not there yet, and store what comes out of it.
+
+    ``if table[i] < 0: table[i] = f(i - 1) + 1`` keeps results, unless each call makes a table for itself.
+    """
+    assigned = [inner for inner in nodes_of(node) if isinstance(inner, ast.Assign)]
+    computed = {
+        target.id
+        for assign in assigned
+        if _recurs_in(assign.value, node)
+        for target in assign.targets
+        if isinstance(target, ast.Name)
+    }
+    parameters = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    shared = {name for inner in nodes_of(node) if isinstance(inner, (ast.Global, ast.Nonlocal)) for name in inner.names}
+    own = {target.id for assign in assigned for target in assign.targets if isinstance(target, ast.Name)}
+    for branch in (inner for inner in nodes_of(node) if isinstance(inner, ast.If)):
+        entries = {
+            ast.dump(part.value) + ast.dump(part.slice) for part in walk(branch.test) if isinstance(part, ast.Subscript)
+        }
+        for assign in (part for statement in branch.body if entries for part in walk(statement)):
+            if not isinstance(assign, ast.Assign) or not isinstance(assign.targets[0], ast.Subscript):
+                continue
+            entry = assign.targets[0]
+            root = next((part.id for part in walk(entry.value) if isinstance(part, ast.Name)), "")
+            is_kept = root not in own or root in parameters or root in shared
+            if is_kept and ast.dump(entry.value) + ast.dump(entry.slice) in entries:
+                names = {part.id for part in walk(assign.value) if isinstance(part, ast.Name)}
+                if names & computed or _recurs_in(assign.value, node):
+                    return True
+    return False
+
+
+def _recurs_in(part: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in walk(part))
 
 
 def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from rlm_core.types import CauseKind
 
 from ..bounds.argument_transitions import SYMBOL
 from ..bounds.recursion import recurrence
-from ..bounds.recursion_paths import most_calls
+from ..bounds.recursion_paths import always_calls_itself, most_calls
 from ..bounds.recursion_results import results_per_result
 from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, is_cached
 from ..domain.context import Context
@@ -70,7 +70,7 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         if value.kind == "unknown" and value.name and value.name not in ("self", "cls")
     )
     fallback = next(named, "") or context.line_name(frame)
-    if any(step.share[0] >= 1 for step in frame.recursive):
+    if any(step.share[0] >= 1 and (always_calls_itself(frame.node) or not step.direct) for step in frame.recursive):
         body.endless = (frame.line if frame.depth else frame.node.lineno - 1, 1.0)
     shape = recurrence(
         frame.recursive,
