@@ -85,12 +85,8 @@ def _tries_on_copies(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
         for target in inner.targets
         if isinstance(target, ast.Name)
     }
-    inside = [part for statement in loop.body for part in walk(statement)]
-    # A result that the next call gets is a step of the same way, not another try.
-    bound = {
-        name for part in inside if isinstance(part, ast.Assign) and _recurs(part.value, node) for name in _stored(part)
-    }
-    for call in (part for part in inside if isinstance(part, ast.Call)):
+    bound = _results(loop, node)
+    for call in (part for statement in loop.body for part in walk(statement) if isinstance(part, ast.Call)):
         if calls_itself(call, node) and not any(_names(part) & bound for part in _arguments(call)):
             changed = [part for part in _arguments(call) if _names(part) & copies or _copied(part) & parameters]
             rest = [part for part in _arguments(call) if part not in changed]
@@ -99,13 +95,17 @@ def _tries_on_copies(loop: ast.For | ast.AsyncFor, node: _Plain) -> bool:
     return False
 
 
-def _recurs(part: ast.AST, node: _Plain) -> bool:
-    return any(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in walk(part))
-
-
-def _stored(assign: ast.Assign) -> set[str]:
-    """The names that an assignment binds."""
-    return {name for target in assign.targets for name in _names(target)}
+def _results(loop: ast.For | ast.AsyncFor, node: _Plain) -> set[str]:
+    """The names that results of recursive calls are bound to: a call that gets one takes a step, and no other try."""
+    return {
+        name
+        for statement in loop.body
+        for part in walk(statement)
+        if isinstance(part, ast.Assign)
+        and any(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in walk(part.value))
+        for target in part.targets
+        for name in _names(target)
+    }
 
 
 def _copied(part: ast.expr) -> set[str]:
@@ -162,6 +162,7 @@ def _table(entry: ast.expr) -> str:
 
 def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], extended: set[str]) -> bool:
     """Return whether a loop goes on to what is not on the way here, and the way is taken back or extended in a copy."""
+    bound = _results(loop, node)
     for test, body in _guarded(loop):
         calls = [
             part
@@ -169,7 +170,7 @@ def _finds_paths(loop: ast.For | ast.AsyncFor, node: _Plain, kept: set[str], ext
             for part in walk(statement)
             if isinstance(part, ast.Call) and calls_itself(part, node)
         ]
-        if not calls:
+        if not calls or any(_names(argument) & bound for call in calls for argument in _arguments(call)):
             continue
         asked = set(_asked(test))
         copies = {place for call in calls for argument in _arguments(call) for place in _extends(argument, extended)}

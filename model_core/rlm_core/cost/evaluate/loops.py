@@ -71,6 +71,9 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
         context.meter.spend(primitive("loop.start"))
     endless = source.endless is not None
     source.endless = None
+    if endless and context.block(node).yields:
+        # A generator without end: what it costs depends on how many items are taken.
+        context.frame.yields_endlessly, endless, whole = True, False, ONE
     names = dict(context.frame.names)
     bind_items(context, node.target, iterable)
     context.frame.restore(names, context.frame.held)
