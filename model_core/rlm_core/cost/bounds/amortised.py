@@ -124,6 +124,42 @@ def paid_by_outer_loop(context: Context, node: ast.While) -> Quantity | None:
     return constant(0.0, farthest / max(outer[0], 1.0), farthest / outer[1])
 
 
+def resumed_trips(context: Context, node: ast.For | ast.AsyncFor, whole: Quantity) -> Quantity | None:
+    """The trips, on average, of a loop over a range that goes on where its last run in the loop around it ended.
+
+    The range starts at a name that the loop around binds to nothing but the counter: ``for j in range(right, 0, -1)``
+    and ``right = j``. All runs together make no more trips than one that is not left, and one more for each run.
+    """
+    around = context.frame.loops[-1] if context.frame.loops else None
+    match node:
+        case ast.For(
+            target=ast.Name(id=counter), iter=ast.Call(func=ast.Name(id="range"), args=[ast.Name(id=start), _, *_])
+        ) if around is not None and around.node is not None:
+            stored = [
+                part
+                for statement in around.node.body
+                for part in walk(statement)
+                if isinstance(part, ast.Name) and part.id == start and isinstance(part.ctx, ast.Store)
+            ]
+            resumed = [
+                part
+                for statement in around.node.body
+                for part in walk(statement)
+                if isinstance(part, ast.Assign)
+                and isinstance(part.value, ast.Name)
+                and part.value.id == counter
+                and [target for target in part.targets if isinstance(target, ast.Name) and target.id == start]
+            ]
+            if not stored or len(stored) != len(resumed):
+                return None
+            outer = around.trips.constant
+            if whole.constant is not None and outer is not None and outer[1] > 0:
+                low, likely, high = whole.constant
+                return constant(min(low, 1.0), high / max(outer[0], 1.0) + 1, likely / outer[1] + 1)
+            return constant(0.0, 2.0, 2.0) if whole.terms.keys() - {()} == around.trips.terms.keys() - {()} else None
+    return None
+
+
 def _farthest(context: Context, node: ast.While, counter: str) -> float | None:
     """How far a counter may move until the condition of a loop fails, however often the loop runs."""
     for test in parts(node.test):

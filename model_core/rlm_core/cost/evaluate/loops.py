@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rlm_core.types import CauseKind
 
+from ..bounds.amortised import resumed_trips
 from ..bounds.conditions import ends_inside, iterations_until_exit
 from ..bounds.loop_transitions import (
     adds_up,
@@ -81,6 +82,12 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     counter = _counted(node, iterable)
     if counter is not None and whole.exact is not None:
         trips = of_all([whole, iterations_until_exit(context, node, counter) or whole]) or whole
+    resumed = resumed_trips(context, node, trips)
+    if resumed is not None:
+        trips = whole = resumed
+        with context.region() as source:
+            context.meter.spend(primitive("loop.start"))
+            context.meter.spend(iterable.step * resumed)
     count = read_loop(context, node, loop, trips, lambda: bind_items(context, node.target, iterable), endless=endless)
     # A loop that is left early leaves the rest of a lazy iterable alone.
     share = ONE
