@@ -566,6 +566,7 @@ class AbstentionCode(StrEnum):
     SERVER_UNAVAILABLE = "server-unavailable"  # url, problem
     MODEL_FAILED = "model-failed"  # error (the exception's class)
     MAY_NOT_END = "may-not-end"
+    UNKNOWN_CALL = "unknown-call"  # call
     ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
     TOO_COMPLEX = "too-complex"
 

@@ -54,6 +54,7 @@ from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .propagation import CALLS, Propagation
 from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
 from .tokenizer import Tokenizer
+from .unknown_work import without_unknown
 from .work_mixture import WorkMixture, facts_of, with_facts, without_end
 
 ENCODER, HEAD, TOKENIZER, NGRAM_RIDGE, TREES, WORK = (
@@ -188,7 +189,9 @@ class OnnxPredictor:
             answers[i][j] = prediction
         lines = [[answer for answer in line if answer is not None] for line in answers]
         return [
-            without_end(with_growth(line, self._growth_of(code, facts.get(i))), facts.get(i))
+            without_unknown(
+                without_end(with_growth(line, self._growth_of(code, facts.get(i))), facts.get(i)), code, facts.get(i)
+            )
             for i, (code, line) in enumerate(zip(texts, lines, strict=True))
         ]
 

@@ -67,6 +67,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.REQUEST_TOO_LARGE: "the text and its queries take {size} bytes; the server's limit is {limit}",
     AbstentionCode.SERVER_UNAVAILABLE: "the model server {url} does not answer: {problem}",
     AbstentionCode.MAY_NOT_END: "a call may not end",
+    AbstentionCode.UNKNOWN_CALL: "it gets no inputs, and what {call} costs is not known",
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
     AbstentionCode.ANALYSIS_FAILED: "the analysis of this text failed ({error})",
     AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",

@@ -510,4 +510,63 @@ class Queens:
                 if found is not None:
                     return found
         return None
+
+
+def joint(variables, seen, table):
+    if not variables:
+        return table[seen]
+    first, rest = variables[0], variables[1:]
+    return sum([joint(rest, {**seen, first: value}, table) for value in table.values(first)])
+
+
+def guessed(values, squares):
+    if all(len(values[s]) == 1 for s in squares):
+        return values
+    s = min(squares)
+    for digit in values[s]:
+        found = guessed(assigned(values.copy(), s, digit), squares)
+        if found:
+            return found
+    return None
+
+
+def placed(assignment, problem):
+    if len(assignment) == len(problem.variables):
+        return assignment
+    name = problem.next_variable(assignment)
+    for value in problem.values(name):
+        problem.assign(name, value)
+        found = placed(assignment, problem)
+        if found is not None:
+            return found
+        problem.restore(name)
+    return None
+
+
+def cyclic(graph, start):
+    path = set()
+
+    def visit(vertex):
+        path.add(vertex)
+        for neighbour in graph.get(vertex, ()):
+            if neighbour in path or visit(neighbour):
+                return True
+        path.remove(vertex)
+        return False
+
+    return visit(start)
+
+
+def covered(grid, i, j, left):
+    kept = grid[i][j]
+    grid[i][j] = -1
+    if not left:
+        return True
+    for di, dj in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        ni, nj = i + di, j + dj
+        if grid[ni][nj] != -1:
+            if covered(grid, ni, nj, left - 1):
+                return True
+    grid[i][j] = kept
+    return False
 """

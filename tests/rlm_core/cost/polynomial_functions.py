@@ -368,4 +368,70 @@ def settings(options):
 
 def rows(lists):
     return list(itertools.product(*lists))
+
+
+def filled_knapsack(i, weights, values, left, table):
+    if table[i][left] < 0:
+        if left < weights[i - 1]:
+            value = filled_knapsack(i - 1, weights, values, left, table)
+        else:
+            value = max(
+                filled_knapsack(i - 1, weights, values, left, table),
+                filled_knapsack(i - 1, weights, values, left - weights[i - 1], table) + values[i - 1],
+            )
+        table[i][left] = value
+    return table[i][left]
+
+
+def filled_binomial(n, k, table=None):
+    if table is None:
+        table = [[0] * (k + 1) for _ in range(n + 1)]
+    if k == 0:
+        table[n][k] = 1
+    if table[n][k] == 0:
+        table[n][k] = filled_binomial(n - 1, k, table) + filled_binomial(n - 1, k - 1, table)
+    return table[n][k]
+
+
+def sorted_from_both_ends(array, left, right):
+    i, j = left, right
+    pivot = array[(left + right) // 2]
+    while i <= j:
+        while array[i] < pivot:
+            i += 1
+        while array[j] > pivot:
+            j -= 1
+        if i <= j:
+            array[i], array[j] = array[j], array[i]
+            i += 1
+            j -= 1
+    if left < j:
+        sorted_from_both_ends(array, left, j)
+    if i < right:
+        sorted_from_both_ends(array, i, right)
+
+
+def reached(graph, start, path=[]):
+    path = path + [start]
+    for neighbour in graph[start]:
+        if neighbour not in path:
+            path = reached(graph, neighbour, path)
+    return path
+
+
+def coloured(vertex, graph, colour):
+    colour[vertex] = 1
+    for neighbour in graph[vertex]:
+        if colour[neighbour] == 0:
+            coloured(neighbour, graph, colour)
+    colour[vertex] = 2
+
+
+def stepped(points, targets):
+    for place, target in enumerate(targets):
+        if abs(points[place] - target) > 1:
+            nearer = targets.copy()
+            nearer[place] = target / 2
+            points = stepped(points, nearer)
+    return points
 """

@@ -528,3 +528,57 @@ def test_a_function_that_has_the_name_of_a_builtin_is_not_called_in_other_files(
     [unit] = Analyser().analyse(ParsedSource(source, "python"), tmp_path / "a.py")
     assert unit.code.work is not None
     assert unit.code.work.endless is None
+
+
+_TREE = """
+class Node:
+    def __init__(self, value):
+        self.value = value
+        self.left = self.right = None
+
+
+def insert(node, value):
+    if node is None:
+        return Node(value)
+    if value < node.value:
+        node.left = insert(node.left, value)
+    else:
+        node.right = insert(node.right, value)
+    return node
+
+
+def tree():
+    root = insert(None, 15)
+    insert(root, 10)
+    return root
+"""
+_NUMBERS = """
+def numbers():
+    n = 0
+    while True:
+        n += 1
+        yield n
+
+
+def doubled():
+    for n in numbers():
+        yield 2 * n
+
+
+def shown():
+    for n in numbers():
+        print(n)
+"""
+
+
+def test_a_recursion_with_a_condition_ends_although_objects_seem_to_decide_it() -> None:
+    assert endless(_TREE) == set()
+
+
+def test_a_recursion_on_each_path_does_not_end() -> None:
+    assert endless("def f(n):\n    print(n)\n    f(n + 1)\n") == {"f"}
+    assert endless("def f(n):\n    return n > 0 and f(n - 1)\n") == set()
+
+
+def test_a_generator_over_numbers_without_end_is_no_more_endless_than_they_are() -> None:
+    assert endless(_NUMBERS) == {"shown"}

@@ -43,6 +43,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.ANALYSIS_FAILED: {"error": "RecursionError"},
     AbstentionCode.TOO_COMPLEX: {},
     AbstentionCode.MAY_NOT_END: {},
+    AbstentionCode.UNKNOWN_CALL: {"call": "run()"},
 }
 
 

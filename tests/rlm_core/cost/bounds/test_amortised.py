@@ -98,3 +98,38 @@ def test_what_is_not_bounded_by_the_loop_around(lines: list[str]) -> None:
     assert isinstance(outer, ast.For)
     [inner] = [node for node in outer.body if isinstance(node, ast.While)]
     assert amortised_trips(inner, outer) is None
+
+
+TWO_POINTERS = """
+def f(xs, limit):
+    total, right = 0, len(xs) - 1
+    for left in range(len(xs)):
+        for place in range(right, -1, -1):
+            if xs[left] + xs[place] < limit:
+                break
+        right = place
+        total += right
+    return total
+"""
+FORWARDS = """
+def f(xs, ys):
+    total = start = 0
+    for x in xs:
+        for place in range(start, len(xs)):
+            if ys[place] > x:
+                start = place
+                break
+    return total
+"""
+
+
+@pytest.mark.parametrize("text", [TWO_POINTERS, FORWARDS])
+def test_a_range_that_goes_on_where_it_ended_does_not_add_to_the_growth(text: str) -> None:
+    [growth] = facts_of(text).latency.growth
+    assert (growth.degree, growth.logs) == (1, 0)
+
+
+@pytest.mark.parametrize("bound", ["start = 0", "start = len(xs) - x", "start -= 1", "pass"])
+def test_a_range_that_starts_elsewhere_is_paid_each_time(bound: str) -> None:
+    [growth, *_] = facts_of(FORWARDS.replace("start = place", bound)).latency.growth
+    assert growth.degree == 2
