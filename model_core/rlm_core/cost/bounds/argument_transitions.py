@@ -95,7 +95,7 @@ def repeats_on_others(step: Recursive) -> bool:
 
 
 def _is_passed_on(value: Value, symbol: str) -> bool:
-    """Return whether an argument is as it came, as far as its size tells."""
+    """Return whether an argument is as it came, as far as its size shows."""
     if value.kind == "unknown":
         return value.name == symbol
     return value.size is not None and value.size.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}
