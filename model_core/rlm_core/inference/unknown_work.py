@@ -43,8 +43,11 @@ def unknown_call(code: CodeText, facts: WorkFacts | None) -> str | None:
     # What is inside another function or a class has its inputs from there.
     if isinstance(node, ast.Lambda) or node is None or code.text[:1].isspace() or any(ast.iter_child_nodes(node.args)):
         return None
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-    outside = {part.id for part in names} - {part.id for part in names if isinstance(part.ctx, ast.Store)}
+    parts = list(ast.walk(node))
+    names = [part for part in parts if isinstance(part, ast.Name)]
+    bound = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+    bound |= {part.name for part in parts if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    outside = {part.id for part in names} - bound
     for name, times in facts.unknown:
         if name.endswith("()") and name[:-2].partition(".")[0] in outside:
             return name if facts.latency.known.likely < LONG_CALL_SECONDS * times else None

@@ -47,7 +47,8 @@ def test_an_unknown_call_without_inputs_is_named(text: str, called: str) -> None
         "def main():\n    total = 0\n    for i in range(10**6):\n        total += i\n    run()\n",
         # A method and an inner function have inputs from around them.
         "class A:\n    @staticmethod\n    def main():\n        return run()\n",
-        # A method of a local value.
+        # Its own class, which inherits from an unknown one, and a method of a local value.
+        "def main():\n    class Point(run):\n        pass\n    return Point()\n",
         "def main():\n    items = make\n    return items.run()\n",
     ],
 )
