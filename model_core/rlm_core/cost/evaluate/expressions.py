@@ -20,6 +20,7 @@ from .library_calls import apply_rule
 from .objects import instance_attribute, property_of, special
 from .operations import binary_operation, compiled
 
+_MANAGER = Value("object", name="django.QuerySet")
 _MOST_CONSTANTS = 10  # that are read inside each other
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
 
@@ -91,7 +92,8 @@ def evaluate_attribute(context: Context, node: ast.Attribute) -> Value:
 def attribute_of(context: Context, base: Value, name: str) -> Value:
     """An attribute of a value."""
     if base.kind == "module":
-        return imported_value(f"{base.name}.{name}")
+        value = imported_value(f"{base.name}.{name}")
+        return _MANAGER if value.kind == "module" and library.is_manager(base.name, name) else value
     costly = library.property_rule(base, name)
     if costly is not None:
         return apply_rule(context, costly, f".{name}", [], {}, base)
@@ -113,6 +115,8 @@ def attribute_of(context: Context, base: Value, name: str) -> Value:
         text = context.frame.scope.constant(f"{owner}.{name}")
         if text is not None:
             return _outer_constant(context, text)
+    if base.kind in ("class", "unknown", "function") and library.is_manager(base.name, name):
+        return _MANAGER
     if owner is None:
         context.miss(f".{name}", base)
     if base.kind == "unknown" and base.name:

@@ -83,6 +83,12 @@ def call_method(
         rule = library.method_rule(telling, method) if telling is not None else None
         if telling is None and not is_awaited and (not keywords or method in _WITH_KEYWORDS):
             rule = _container_rule(method)
+        if rule is None:
+            for owner in library.usual_owners(_last_name(function.value), method):
+                rule = library.method_rule(owner, method)
+                if rule is not None:
+                    telling = owner
+                    break
         if telling is not None:
             receiver = of_kind(telling, receiver.name)
         if method == "join" and not args:
@@ -95,6 +101,12 @@ def call_method(
     result = apply_rule(context, rule, name, args, keywords, receiver)
     apply_effects(context, function, receiver, args)
     return result
+
+
+def _last_name(node: ast.expr) -> str:
+    """The name of an object as it is written: ``session`` of ``self.session`` and of ``session()``."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 METHOD = Value("function", name="")

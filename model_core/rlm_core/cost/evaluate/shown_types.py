@@ -79,7 +79,10 @@ def of_hint(context: Context, hint: ast.expr | None, name: str, depth: int = 0) 
     if context.frame.scope.is_class(dotted):
         return Value("unknown", name=name, type=dotted)
     dotted = library.ALIASES.get(dotted, dotted)
-    return of_kind(dotted, name) if dotted == "array" or library.is_type(dotted) else None
+    if dotted == "array" or library.is_type(dotted):
+        return of_kind(dotted, name)
+    alias = context.frame.scope.constant(dotted) if isinstance(hint, ast.Name) else None
+    return of_hint(context, parse_expression(alias), name, depth + 1) if alias is not None else None
 
 
 def _of_union(context: Context, sides: list[ast.expr], name: str, depth: int) -> Value | None:

@@ -13,7 +13,15 @@ from ..domain.quantities import ONE
 from ..domain.values import Call, Value
 from . import result_kinds
 from .array_values import new_pages, refaulted
-from .conventional_names import ALIASES, CONVENTIONAL, TELLING, TELLING_ATTRIBUTES, usual_type
+from .conventional_names import (
+    ALIASES,
+    CONVENTIONAL,
+    TELLING,
+    TELLING_ATTRIBUTES,
+    is_manager,
+    usual_owners,
+    usual_type,
+)
 from .entries import Entries
 from .result_kinds import function_result, method_result
 from .rules import ENDLESS, SHORT, Rule, collection_cost, is_endless, passed
@@ -34,6 +42,7 @@ __all__ = [
     "function_result",
     "has_rows",
     "is_endless",
+    "is_manager",
     "is_type",
     "method_result",
     "method_rule",
@@ -44,6 +53,7 @@ __all__ = [
     "refaulted",
     "rule_for",
     "special_rule",
+    "usual_owners",
     "usual_type",
 ]
 
@@ -78,7 +88,14 @@ def rule_for(name: str) -> Rule | None:
         named = getattr(builtins, name.removeprefix("builtins."), None)
         if isinstance(named, type) and issubclass(named, BaseException):
             return ENTRIES.function("builtins.Exception")
-    return rule
+    return rule or (ENTRIES.function("builtins.Exception") if _is_error(name) else None)
+
+
+def _is_error(name: str) -> bool:
+    """Return whether the dotted name of something in a package is that of an exception: their names say so."""
+    owner, _, last = name.rpartition(".")
+    is_named = last.endswith(("Error", "Exception", "Warning"))
+    return bool(owner) and last[:1].isupper() and (is_named or owner.rpartition(".")[2] == "exceptions")
 
 
 def is_type(name: str) -> bool:
