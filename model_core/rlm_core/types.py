@@ -108,7 +108,9 @@ class Wait:
 
     ``seconds`` is None where the text does not say how long; ``share`` is the estimated share of calls that wait there.
     A loop whose iterations the text does not fix waits ``seconds`` for each item of the sizes ``per``; ``terms`` are
-    the seconds of all its iterations. Where ``on_error``, only a handler of an exception waits.
+    the seconds of all its iterations. Where ``on_error``, only a handler of an exception waits. ``counts`` is how often
+    the unit waits, as a sum over sizes, and ``limit`` the seconds of a timeout. ``each`` is how long the settings say
+    that such a wait takes: then ``seconds`` is that of all of them.
     """
 
     kind: WaitKind
@@ -119,6 +121,14 @@ class Wait:
     per: tuple[str, ...] = ()
     on_error: bool = False
     terms: tuple[CostTerm, ...] = field(default=(), repr=False)
+    counts: tuple[CostTerm, ...] = field(default=(), repr=False)
+    limit: float | None = None
+    each: float | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether numbers include the wait: a sleep that the text fixes, or one that the settings tell."""
+        return self.seconds is not None and (self.kind is WaitKind.TIME or self.each is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +136,9 @@ class LoopWait:
     """A wait that each item of an input causes: ``line`` is a 0-based line of the unit's text.
 
     ``call`` is the called name as written; where the unit calls a function that waits, that of the call in there.
-    ``over`` is the text of what the loop runs over. ``is_awaited``: other tasks run meanwhile.
+    ``over`` is the text of what the loop runs over. ``is_awaited``: other tasks run meanwhile. ``counts`` and ``limit``
+    are those of :class:`Wait`. Where ``call`` is an attribute of a queried object, ``loaded_by`` names what reads it
+    with the query of the loop.
     """
 
     kind: WaitKind
@@ -134,6 +146,9 @@ class LoopWait:
     call: str
     over: str
     is_awaited: bool = False
+    counts: tuple[CostTerm, ...] = field(default=(), repr=False, compare=False)
+    limit: float | None = field(default=None, repr=False, compare=False)
+    loaded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

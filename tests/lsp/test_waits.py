@@ -127,3 +127,15 @@ async def test_a_budget_that_does_not_cover_a_wait_is_a_finding(tmp_path: Path) 
         assert {finding.message for finding in findings if finding.code == "wait"} == {
             "the budget of load, 1 s, covers computing only: it does not include the wait for the network (line 6)",
         }
+
+
+async def test_the_settings_say_how_long_a_wait_takes(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.rlm-lsp.waits]\ndatabase = "20 ms"\n')
+    (tmp_path / "a.py").write_text("def load(session, user):\n    for _ in range(3):\n        session.refresh(user)\n")
+    session = await start(folder=tmp_path)
+    uri = session.open(tmp_path / "a.py")
+    [label] = (await session.labels(uri, 1)).values()
+    assert label.startswith("60 ms waits")
+    text = await session.hover(uri, 0)
+    assert "- line 3 waits for a database 3 × 20 ms (`session.refresh`)" in text
+    assert "does not include" not in text

@@ -216,7 +216,10 @@ def _wait(wait: PendingWait) -> Wait:
         low = stated(wait.seconds.evaluate(lambda name: 0.0)[0])
         amount = likely_wait((low, likely, high), share, on_error=wait.on_error)
     terms = _terms(wait.seconds) if wait.seconds is not None and per else ()
-    return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error, terms)
+    limit = wait.limit
+    if limit is None and wait.kind is not WaitKind.TIME and wait.seconds is not None and not per:
+        limit = stated(wait.seconds.evaluate(lambda name: 1.0)[2])  # a timeout
+    return Wait(wait.kind, wait.line, wait.call, amount, share, per, wait.on_error, terms, _sum(wait.times), limit)
 
 
 def _loop_waits(context: Context, text: str, meter: Meter) -> tuple[LoopWait, ...]:
@@ -226,7 +229,10 @@ def _loop_waits(context: Context, text: str, meter: Meter) -> tuple[LoopWait, ..
     is_coroutine = bool(waits) and isinstance(context.function(text), ast.AsyncFunctionDef)
     for wait in waits:
         is_awaited = is_coroutine and not is_blocking(wait.call)
-        found.setdefault((wait.line, wait.kind), LoopWait(wait.kind, wait.line, wait.call, wait.over, is_awaited))
+        loop_wait = LoopWait(
+            wait.kind, wait.line, wait.call, wait.over, is_awaited, _sum(wait.times), wait.limit, wait.loaded_by
+        )
+        found.setdefault((wait.line, wait.kind), loop_wait)
     return tuple(sorted(found.values(), key=lambda wait: wait.line)[:_MOST_WAITS])
 
 
@@ -266,8 +272,10 @@ def _text(name: str | ast.AST) -> str:
 
 def _terms(quantity: Quantity) -> tuple[CostTerm, ...]:
     """The sum over sizes that a quantity is; empty for one that depends on no size."""
-    if not quantity.names:
-        return ()
+    return _sum(quantity) if quantity.names else ()
+
+
+def _sum(quantity: Quantity) -> tuple[CostTerm, ...]:
     return tuple(
         CostTerm(finite(least), finite(likely), finite(most), _factors(monomial))
         for monomial, (least, likely, most) in quantity.terms.items()

@@ -21,7 +21,6 @@ from rlm_core.types import (
     Growth,
     UnknownCalls,
     Wait,
-    WaitKind,
     WorkFacts,
 )
 
@@ -174,10 +173,10 @@ def depends_on_nothing(work: WorkFacts, metric: str) -> bool:
 
 def unknown_waits(work: WorkFacts) -> bool:
     """Return whether most calls wait for a time that the facts do not fix, or each item of an input does."""
-    usual = (wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error)
-    return bool(work.loop_waits) or any(
-        wait.kind is not WaitKind.TIME or wait.seconds is None or wait.per for wait in usual
-    )
+    usual = [wait for wait in work.waits if wait.share >= _USUAL and not wait.on_error]
+    known = {(wait.line, wait.kind) for wait in work.waits if wait.is_known and not wait.per}
+    in_loops = any((wait.line, wait.kind) not in known for wait in work.loop_waits)
+    return in_loops or any(not wait.is_known or wait.per for wait in usual)
 
 
 def likely_wait(seconds: Range, share: float, *, on_error: bool) -> Amount:

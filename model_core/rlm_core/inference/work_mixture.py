@@ -34,7 +34,6 @@ from rlm_core.types import (
     CauseKind,
     CodeText,
     Prediction,
-    WaitKind,
     WorkFacts,
 )
 
@@ -260,7 +259,7 @@ def truncated(quantiles: Sequence[float], floor: float, least: float) -> tuple[f
 
 def known_wait(facts: WorkFacts) -> tuple[float, float]:
     """The seconds that a unit waits by its text: the least, and the likely."""
-    timed = [wait.seconds for wait in facts.waits if wait.kind is WaitKind.TIME and wait.seconds is not None]
+    timed = [wait.seconds for wait in facts.waits if wait.is_known and wait.seconds is not None]
     least = min(sum(seconds.least for seconds in timed), MOST_STATED)
     return least, min(max(sum(seconds.likely for seconds in timed), least), MOST_STATED)
 

@@ -19,6 +19,7 @@ from cachetools import LRUCache
 from rlm_core.boundary import absorb
 from rlm_core.cost.at_sizes import sizes_of
 from rlm_core.cost.scope import ModuleScope
+from rlm_core.cost.wait_lengths import with_wait_lengths
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
@@ -387,6 +388,12 @@ class Analyser:
             sizes = known_sizes(names, {**in_calls, **reading.given}, reading.measured)
             return replace(reading, code=replace(reading.code, sizes=sizes), in_calls=in_calls)
 
+        def with_lengths(code: CodeText) -> CodeText:
+            """Return a text with the lengths of its waits that the settings give."""
+            if code.work is None or not rules.wait_lengths:
+                return code
+            return replace(code, work=with_wait_lengths(code.work, rules.wait_lengths))
+
         found: dict[int, AnalysedUnit] = {}  # by the place of the unit among all units
 
         def find(places: Iterable[int], *, is_urgent: bool = False) -> None:
@@ -396,13 +403,13 @@ class Analyser:
                     reading = at_sizes_in_calls(
                         readings[unit.text, unit.qualname, unit.kind], place, is_provisional=False
                     )
-                    found[place] = replace(found[place], code=reading.code)
+                    found[place] = replace(found[place], code=with_lengths(reading.code))
                 elif place not in found:
                     try:
                         reading = reading_of(place, is_urgent=is_urgent)
                     except Exception as error:
                         reading = text_alone(unit, error)
-                    found[place] = AnalysedUnit(unit, reading.code, sizes.get(unit), reading.failure)
+                    found[place] = AnalysedUnit(unit, with_lengths(reading.code), sizes.get(unit), reading.failure)
 
         for place in range(len(units)):
             while urgent is not None and (lines := urgent.take()) is not None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from rlm_core.cost.at_sizes import depends_on_nothing, facts_at, sizes_of
 from rlm_core.cost.input_names import input_names
+from rlm_core.cost.wait_lengths import WaitLengths
 from rlm_core.types import Anchor, CodeText, SizeSpread, SizeValue, Unit, WorkFacts
 
 from .size_comments import SizeComments
@@ -24,13 +25,14 @@ _Size = TypeVar("_Size")
 
 @dataclass(frozen=True, slots=True)
 class SizeRules:
-    """The settings about the functions of one file: sizes by name, and by qualified name of a function.
+    """The settings about the functions of one file: sizes by name and by function, and the lengths of waits.
 
-    Each value comes with the key of the settings that gives it. A function's own entry takes precedence.
+    Each size comes with the key of the settings that gives it. A function's own entry takes precedence.
     """
 
     by_name: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     by_function: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    wait_lengths: WaitLengths = field(default_factory=dict)
 
     def of(self, module: str, qualname: str) -> dict[str, SizeValue]:
         """The sizes for a function of a module, which may be empty where it is not known."""

@@ -24,7 +24,7 @@ from rlm_core.source.units import decode
 
 from rlm_lsp.history.comparison import UnitDiff, unit_diffs
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings, configured_budgets
-from rlm_lsp.settings.sizes import project_rules
+from rlm_lsp.settings.sizes import project_rules, without_sizes
 from rlm_lsp.sources import SourceFile
 
 from .checked_files import CheckedFiles
@@ -73,7 +73,9 @@ class FileReader:
         self._analyser = Analyser(
             default_sizes=self._default_sizes, measured=measured, size_rules=rules, call_sizes=True
         )
-        self._earlier = Analyser(checked.overlay, self._default_sizes)
+        self._earlier = Analyser(
+            checked.overlay, self._default_sizes, size_rules=lambda path: without_sizes(rules(path))
+        )
 
     def __call__(self, sources: Sequence[SourceFile]) -> list[ReadFile]:
         """Read some files, in their order."""

@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from rlm_core.cost.domain.called_names import last_part, written_calls
 from rlm_core.errors import SourceError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_core.queries.file_sizes import DefaultSizes
+from rlm_core.queries.file_sizes import DefaultSizes, SizeRulesOf
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES, decode
 from rlm_core.types import Basis, CodeText, GrowthClass, GrowthEstimate, Metric, Prediction, Wait, WaitKind, WorkFacts
@@ -118,10 +118,15 @@ class HeadUnits:
     The callees of a unit are read at ``HEAD`` too, so that the editor compares as ``rlm-lsp check --diff HEAD`` does.
     """
 
-    def __init__(self, default_sizes: DefaultSizes | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        default_sizes: DefaultSizes | None = None,
+        size_rules: SizeRulesOf | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._clock = clock
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="rlm-head")
-        self._analyser = Analyser(self._overlay, default_sizes)
+        self._analyser = Analyser(self._overlay, default_sizes, size_rules=size_rules)
         self._commits: dict[Path, tuple[float, str | None]] = {}
         self._texts: LRUCache[tuple[str, Path], bytes | None] = git.text_cache()
         self._units: LRUCache[tuple[str, Path, str], tuple[AnalysedUnit, ...]] = LRUCache(_ANALYSES)
@@ -303,7 +308,7 @@ def wait_change(before: CodeText, after: CodeText, cost: float = 0.0) -> WaitCha
     if known:
         known.add(WaitKind.THREAD)  # a task or thread that is waited for may wait for the same
     usual = usual_waits(work, after.basis)
-    unbounded = [wait for wait in usual if wait.kind is not WaitKind.TIME or wait.seconds is None]
+    unbounded = [wait for wait in usual if not wait.is_known]
     waits = {wait.kind: wait for wait in sorted(unbounded, key=lambda wait: wait.share)}
     new = sorted((wait for kind, wait in waits.items() if kind not in known), key=lambda wait: -wait.share)
     new = [wait for wait in new if _is_added(wait, before, after)]
@@ -329,4 +334,4 @@ def _is_added(wait: Wait, before: CodeText, after: CodeText) -> bool:
 
 
 def _slept(work: WorkFacts) -> float:
-    return sum(wait.seconds.likely for wait in work.waits if wait.kind is WaitKind.TIME and wait.seconds is not None)
+    return sum(wait.seconds.likely for wait in work.waits if wait.is_known and wait.seconds is not None)

@@ -33,7 +33,7 @@ from rlm_lsp.history.git import GitError
 from rlm_lsp.rendering.escaping import message
 from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
-from rlm_lsp.settings.sizes import size_rules
+from rlm_lsp.settings.sizes import size_rules, without_sizes
 
 from .documents import Analysis, Document, Documents, LocatedUnit
 from .prediction_service import PredictionService
@@ -123,7 +123,7 @@ class Session:
         self.client = client
         self.measurements = KnownMeasurements(Store(note=_log.warning), (), _log.warning)
         self.documents = Documents(self._default_sizes, self.measurements, self.size_rules)
-        self.head_units = HeadUnits(self._default_sizes)
+        self.head_units = HeadUnits(self._default_sizes, lambda path: without_sizes(self.size_rules(path)))
         self.settings_read = asyncio.Event()  # the client's settings are known, or it sends none
         self.log_tail, self.failure_log = LogTail(), FailureLog(self)
         # A document was opened or edited.

@@ -138,9 +138,10 @@ class RequestedUnits:
         self._analyser.refresh()
 
     def _new_analyser(self) -> Analyser:
-        return Analyser(self.overlay, measured=self._measured, size_rules=self._size_rules, call_sizes=True)
+        return Analyser(self.overlay, measured=self._measured, size_rules=self.size_rules, call_sizes=True)
 
-    def _size_rules(self, path: Path | None) -> SizeRules:
+    def size_rules(self, path: Path | None) -> SizeRules:
+        """What the settings say of the functions of a file."""
         return project_rules(self._settings, path)
 
     def overlay(self, path: Path) -> bytes | None:

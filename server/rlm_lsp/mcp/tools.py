@@ -33,6 +33,7 @@ from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
+from rlm_lsp.settings.sizes import without_sizes
 
 from .answers import (
     CheckAnswer,
@@ -171,7 +172,8 @@ class AgentTools:
         if parsed.language == "onnx":
             raise DataError(f"{path}: networks are not compared with a revision")
         earlier = ParsedSource(decode(text, parsed.language, path), parsed.language, may_leave_out=True)
-        analysed = Analyser(self._units.overlay_of(checked.overlay)).analyse(earlier, file)
+        rules = lambda path: without_sizes(self._units.size_rules(path))  # noqa: E731
+        analysed = Analyser(self._units.overlay_of(checked.overlay), size_rules=rules).analyse(earlier, file)
         before = [RequestedUnit(file, earlier, entry) for entry in analysed]
         return self._compared(before, self._units.of_code(roots, Code(path)), selection, unit, sizes or {})
 

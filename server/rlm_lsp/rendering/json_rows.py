@@ -161,6 +161,7 @@ def work_fields(
                 "share": wait.share,
                 "per": [size for size in wait.per if not size.startswith("?")],
                 "on_error": wait.on_error,
+                "each": wait.each,
             }
             for wait in waits
         ],

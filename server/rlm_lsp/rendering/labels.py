@@ -31,6 +31,7 @@ from rlm_core.types import (
     NumberSource,
     Prediction,
     SizedPrediction,
+    Wait,
     WaitKind,
     WorkFacts,
 )
@@ -252,11 +253,26 @@ def is_upper_end(prediction: Prediction) -> bool:
 
 
 def known_wait(work: WorkFacts | None) -> Amount:
-    """The sleeps of known length together, in seconds; the likely sum is part of the predicted latency.
+    """The sleeps of known length and the waits whose length the settings give together, in seconds.
 
-    The length of another wait, such as a timeout, is only a bound. One that an input repeats has no most.
+    The likely sum is part of the predicted latency. The length of another wait, such as a timeout, is only a bound. One
+    that an input repeats has no most.
     """
-    waits = [wait for wait in work.waits if wait.kind is WaitKind.TIME] if work is not None else []
+    waits = [wait for wait in work.waits if wait.kind is WaitKind.TIME or wait.is_known] if work is not None else []
+    return _together(waits)
+
+
+def times_each(waits: Sequence[Wait]) -> str:
+    """The waits of one kind whose length the settings give: ``1 ms``, ``12 × 1 ms``, ``n × 1 ms`` for each item."""
+    each = max(wait.each or 0.0 for wait in waits)
+    count = sum(wait.seconds.likely for wait in waits if wait.seconds is not None) / each if each else 0.0
+    length = quantity("latency", each)
+    if any(wait.per for wait in waits):
+        return f"n × {length}"
+    return length if round(count, 1) in (0.0, 1.0) else f"{number(count)} × {length}"
+
+
+def _together(waits: Sequence[Wait]) -> Amount:
     known = [wait.seconds for wait in waits if wait.seconds is not None]
     least, likely, most = (sum(getattr(amount, bound) for amount in known) for bound in ("least", "likely", "most"))
     return Amount(least, likely, math.inf if any(wait.per for wait in waits) else most)
@@ -313,10 +329,11 @@ def _includes_waits(prediction: Prediction) -> bool:
 
 def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
     """Return what a unit waits for, in at least two forms, the longest first; empty if it does not wait."""
-    known = known_wait(work)
+    known = _together([wait for wait in work.waits if wait.kind is WaitKind.TIME])
     least = LEAST_COST_SHARE * (prediction.median or 0.0)
     shown = usual_waits(work, prediction.basis)
     kinds = {wait.kind for wait in shown} - {WaitKind.TIME}
+    given = {kind: [wait for wait in shown if wait.kind is kind and wait.each is not None] for kind in kinds}
     times = [wait for wait in shown if wait.kind is WaitKind.TIME]
     length = ""
     compact: tuple[str, ...] = ()
@@ -329,9 +346,16 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
             kinds.add(WaitKind.TIME)
         elif max(LEAST_WAIT, least) <= known.most < math.inf:
             length = f"≤{quantity('latency', known.most)}"
-    names = [word for kind, word in WAIT_WORDS.items() if kind in kinds]
+    names = [
+        f"{times_each(given[kind])} {word}" if given.get(kind) else word
+        for kind, word in WAIT_WORDS.items()
+        if kind in kinds
+    ]
     if names:
         short = f"waits: {names[0]}" + (f" +{len(names) - 1}" if names[1:] else "")
+        counted = [wait for wait in shown if wait.is_known]
+        if all(given.get(kind) for kind in kinds) and not any(wait.per for wait in counted):
+            short = f"{quantity('latency', _together(counted).likely)} waits"
         if length.startswith("≤"):
             # The whole has no bound next to waits of unknown length, so the label says what is bounded.
             compact = (f"waits {length} + {short.removeprefix('waits: ')}",)

@@ -5,6 +5,7 @@ Input: a unit and its facts. Output: lines of the hover and messages of findings
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rlm_core.types import LoopWait, Unit, WaitKind, WorkFacts
@@ -16,29 +17,47 @@ from .work_words import WAITED_FOR, and_words, code, file_line, lines_of, plain
 _MOST_CURED = 2
 _AWAITED = "`asyncio.gather` waits for all of them at the same time"
 _THREADS = "a `ThreadPoolExecutor` does it for several items at the same time"
-_ONE_QUERY = "one query before the loop reads all of them (in Django also `in_bulk`)"
+_ONE_QUERY = "one query before the loop reads all of them"
 # The last name of the call that waits -> what does the same for many items at once.
-_CURES: Mapping[str, str] = {
-    **dict.fromkeys(("save", "create", "get_or_create", "update_or_create", "add"), "`bulk_create` or `bulk_update`"),
-    **dict.fromkeys(("commit", "flush"), "one `commit` after the loop"),
-    **dict.fromkeys(("execute",), "`executemany`, or one statement for all items,"),
-    "insert_one": "`insert_many`",
-    **dict.fromkeys(("update_one", "delete_one", "replace_one"), "`bulk_write`"),
-    "delete": "one `delete` of a filtered query",
-    "update": "one `update` of a filtered query, or `bulk_update`,",
+_DJANGO: Mapping[str, str] = {
+    **dict.fromkeys(("create", "get_or_create", "acreate"), "`bulk_create` does it for all at once"),
+    **dict.fromkeys(("update_or_create", "save", "asave"), "`bulk_create` or `bulk_update` does it for all at once"),
+    "delete": "one `delete` of a filtered query does it for all at once",
+    "update": "one `update` of a filtered query, or `bulk_update`, does it for all at once",
+    **dict.fromkeys(("get", "first", "aget", "afirst"), "`in_bulk`, or one query before the loop, reads all of them"),
+    **dict.fromkeys(("count", "exists"), "one `annotate` in the query of the loop counts for all"),
 }
-_READS = frozenset(
-    {"get", "first", "one", "one_or_none", "scalar", "count", "exists", "find_one", "fetchrow", "fetchval"}
-)
-_RELATED = "`prefetch_related` or `joinedload` reads related rows with the query of the loop"
+_SQLALCHEMY: Mapping[str, str] = {
+    **dict.fromkeys(("commit", "flush"), "one `commit` after the loop does it for all at once"),
+    **dict.fromkeys(("execute", "scalars", "scalar"), "one statement for all items does it at once"),
+}
+_MONGO: Mapping[str, str] = {
+    "insert_one": "`insert_many` does it for all at once",
+    **dict.fromkeys(("update_one", "delete_one", "replace_one"), "`bulk_write` does it for all at once"),
+    "find_one": "one `find` before the loop reads all of them",
+}
+_CURSORS: Mapping[str, str] = {"execute": "`executemany`, or one statement for all items, does it at once"}
+_ANY: Mapping[str, str] = {
+    **dict.fromkeys(("commit", "flush"), "one `commit` after the loop does it for all at once"),
+    **dict.fromkeys(("get", "first", "one", "one_or_none", "scalar", "count", "exists"), _ONE_QUERY),
+    **dict.fromkeys(("fetch", "fetchrow", "fetchval"), _ONE_QUERY),
+    "all": "`prefetch_related` or `selectinload` reads related rows with the query of the loop",
+    **dict.fromkeys(("save", "asave", "get_or_create", "update_or_create"), _DJANGO["save"]),
+    "delete": "one statement that deletes all of them does it at once",
+}
+_OF_DJANGO = re.compile(r"\.objects\b|_default_manager")
+_OF_SQLALCHEMY = re.compile(r"session\b|\bquery\(|select\(")
+_OF_CURSORS = re.compile(r"(?:^|[._])(?:cursor|cur|curs|conn|connection|con|engine|pool)\.\w+$")
 
 
 def hover_lines(unit: Unit, work: WorkFacts | None) -> list[str]:
-    """Return one line per kind of wait and loop, such as ``waits: database × `users` (line 12)``."""
-    return [
-        f"waits: {labels.WAIT_WORDS[first.kind]} × {code(first.over)} ({lines_of(_lines(unit, group))})"
-        for first, group in groups(work)
-    ]
+    """Return one line per kind of wait and loop, such as ``waits: database × `users` (line 12)``, with its cure."""
+    lines = []
+    for first, group in groups(work):
+        text = f"waits: {labels.WAIT_WORDS[first.kind]} × {code(first.over)} ({lines_of(_lines(unit, group))})"
+        cure = next(filter(None, map(_cure, group)), "")
+        lines.append(f"{text}: {cure}" if cure else text)
+    return lines
 
 
 def loop_wait_message(unit: Unit, group: Sequence[LoopWait]) -> str:
@@ -73,14 +92,17 @@ def _lines(unit: Unit, group: Sequence[LoopWait]) -> list[int]:
 
 
 def _cure(wait: LoopWait) -> str:
-    """What usually replaces a wait per item; empty where nothing does in general."""
+    """What usually replaces a wait per item; empty where nothing does in general, or the text does not show what."""
+    if wait.kind is not WaitKind.DATABASE:
+        return _AWAITED if wait.is_awaited else _THREADS
+    if wait.loaded_by:
+        return f"`{wait.loaded_by}` reads {code(wait.call)} with the query of the loop"
     method = wait.call.removesuffix("()").rpartition(".")[2]
-    if wait.kind is WaitKind.DATABASE:
-        if "redis" in wait.call:
-            return "a pipeline sends all commands at once"
-        if method == "all":
-            return _RELATED
-        if method in _READS:
-            return _ONE_QUERY
-        return f"{_CURES[method]} does it for all at once" if method in _CURES else ""
-    return _AWAITED if wait.is_awaited else _THREADS
+    if "redis" in wait.call:
+        return f"{'`mget` or ' if method == 'get' else ''}a `pipeline` sends all commands at once"
+    if method in _MONGO:
+        return _MONGO[method]
+    for pattern, cures in ((_OF_DJANGO, _DJANGO), (_OF_SQLALCHEMY, _SQLALCHEMY), (_OF_CURSORS, _CURSORS)):
+        if pattern.search(wait.call) and method in cures:
+            return cures[method]
+    return _ANY.get(method, "")

@@ -155,7 +155,7 @@ def _waits(unit: Unit, work: WorkFacts, prediction: Prediction, cost: float) -> 
     for (_, names), group in groups.items():
         seconds = [wait.seconds for wait in group if wait.seconds is not None]
         likely, most = (sum(getattr(amount, bound) for amount in seconds) for bound in ("likely", "most"))
-        if len(seconds) < len(group) or group[0].kind is not WaitKind.TIME:
+        if len(seconds) < len(group) or not (group[0].kind is WaitKind.TIME or group[0].is_known):
             # Rare waits of unknown length follow the frequent ones.
             yield _Fact(math.inf if group[0] in usual else 0.5, _wait_clause(unit, names, group))
         elif max(likely, most) >= max(labels.LEAST_WAIT, labels.LEAST_COST_SHARE * cost):
@@ -178,6 +178,8 @@ def _wait_clause(unit: Unit, names: Sequence[str], group: Sequence[Wait]) -> str
         if wait.seconds is not None
     ]
     length = _length(amounts) if len(amounts) == len(group) else ""
+    if all(wait.each is not None for wait in group):
+        length = labels.times_each([replace(wait, per=()) for wait in group])
     together = " together" if several and length else ""
     together += _repeated(group) if length else ""
     together += " after an error" if all(wait.on_error for wait in group) else ""
@@ -291,7 +293,7 @@ def costly_lines(analysed: AnalysedUnit, prediction: Prediction) -> list[tuple[i
         return []
     parts = [(cause.amount, cause.line, _does(unit, cause)) for cause in parts_of(work, prediction.metric, prediction)]
     for wait in work.waits if prediction.metric == "latency" else ():
-        if wait.kind is WaitKind.TIME and wait.seconds is not None and wait.seconds.likely > 0:
+        if wait.is_known and wait.seconds is not None and wait.seconds.likely > 0:
             seconds = wait.seconds.likely
             parts.append((seconds, wait.line, f"waits {labels.quantity('latency', seconds)}"))
     found: dict[int, str] = {}
@@ -352,7 +354,7 @@ def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
     if work.endless is not None:
         return f"line {file_line(analysed.unit, work.endless)}, which {labels.MAY_NOT_END}"
     shown = usual_waits(work, prediction.basis)
-    waits = [wait for wait in shown if wait.seconds is None or wait.kind is not WaitKind.TIME]
+    waits = [wait for wait in shown if not wait.is_known]
     kinds = list(dict.fromkeys(wait.kind for wait in waits))
     if not kinds:
         return ""

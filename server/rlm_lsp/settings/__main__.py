@@ -186,7 +186,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "codeLens",
         "notice",
     ),
-    "Predictions": ("metrics", "languages", "devices", "judge", "sizes", "defaultSizes", "exclude"),
+    "Predictions": ("metrics", "languages", "devices", "judge", "sizes", "waits", "defaultSizes", "exclude"),
     "Budgets and Changes": (
         "diagnostics",
         "changeDiagnostics",

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.queries.size_comments import MOST_SIZE, is_size_name, read_quantity
 from rlm_core.source import languages as language_table
-from rlm_core.types import LEAST_GROWTH, Metric
+from rlm_core.types import LEAST_GROWTH, Metric, WaitKind
 
 from rlm_lsp.budgets.rules import GlobBudgets
 from rlm_lsp.budgets.syntax import Budget, parse
@@ -37,6 +37,7 @@ MAX_LABEL = 25
 
 _METRICS: tuple[Metric, ...] = get_args(Metric)
 _LANGUAGES = tuple(language_table.LANGUAGES)
+_WAITS = tuple(kind.value for kind in WaitKind if kind is not WaitKind.TIME)
 _MAX_TEXT, _MAX_COST = 500, 40
 
 
@@ -128,6 +129,10 @@ def _function_size(name: str, value: Any) -> float:
     if not 0 <= value <= MOST_SIZE:
         raise ValueError("must be a size from 0 to 1e15")
     return float(value)
+
+
+def _wait_length(kind: str, value: Any) -> float:
+    return _cost("latency", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +280,18 @@ class Settings:
         "Sizes at which the costs of functions are shown, by name of the input, such as orders = `10k`; for the files"
         " of a glob or for one function as a table, such as `shop.cart.total` = { orders = 10000 }. A `# rlm: sizes`"
         " comment takes precedence.",
+    )
+    waits: Mapping[WaitKind, float] = _setting(
+        {},
+        kinds.table(
+            "a table of what is waited for and a latency, such as database = `1 ms`",
+            _WAITS,
+            {"type": "string", "examples": ["1 ms", "50 ms"]},
+            _wait_length,
+        ),
+        "How long one wait takes, by what is waited for, such as database = `1 ms` or network = `50 ms`. Latencies then"
+        " include these waits, as often as the text of a function says; a timeout in the text bounds each. Without an"
+        " entry, a wait is shown and no number includes it.",
     )
     token_file: str | None = _setting(
         None,

@@ -1,7 +1,8 @@
-"""The sizes that the settings give the functions of a file.
+"""The sizes and the lengths of waits that the settings give the functions of a file.
 
-Input: the setting ``sizes`` and the path of a file below the folder of the settings. Output: :class:`SizeRules`, with
-globs resolved. An entry for a function takes precedence over one for the files of a glob, and that over a name alone.
+Input: the settings ``sizes`` and ``waits``, and the path of a file below the folder of the settings. Output:
+:class:`SizeRules`, with globs resolved. An entry for a function takes precedence over one for the files of a glob, and
+that over a name alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .project import ProjectSettings
 
 def size_rules(settings: Settings, path: PurePath) -> SizeRules:
     """The rules for a file at ``path``, relative to the folder of the settings."""
-    if not settings.sizes:
+    if not (settings.sizes or settings.waits):
         return NO_RULES
     by_name: dict[str, tuple[float, str]] = {}
     of_globs: dict[str, tuple[float, str]] = {}
@@ -31,7 +32,12 @@ def size_rules(settings: Settings, path: PurePath) -> SizeRules:
             by_function[key] = value
         elif matches(key, path.as_posix()):
             of_globs |= {name: (size, key) for name, size in value.items() if name not in of_globs}
-    return SizeRules(by_name | of_globs, by_function)
+    return SizeRules(by_name | of_globs, by_function, settings.waits)
+
+
+def without_sizes(rules: SizeRules) -> SizeRules:
+    """The rules for an earlier text of a file, which is compared without sizes: the lengths of waits."""
+    return SizeRules(wait_lengths=rules.wait_lengths)
 
 
 def is_glob(key: str) -> bool:

@@ -21,7 +21,10 @@ from rlm_core.measurement.committed import export_committed
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_lsp.cli.app import app
+from rlm_lsp.findings.checked_files import find_files
+from rlm_lsp.findings.file_reader import FileReader
 from rlm_lsp.findings.formats import FORMATS
+from rlm_lsp.sources import SourceFile
 
 from tests.notebooks import notebook_text
 from tests.paths import REPOSITORY
@@ -378,3 +381,22 @@ def test_the_same_input_gives_the_same_bytes_in_any_order_and_process(tmp_path: 
     found = {(row["file"], row["code"]) for row in json.loads(output)}
     assert ("d.py", "over-budget") in found
     assert any(code in ("regression", "growth") for _, code in found)
+
+
+def test_a_wait_whose_length_the_settings_give_is_part_of_the_budget(project: Path) -> None:
+    write(project, {"hot/a.py": "def f(session, user):\n    session.refresh(user)\n"})
+    assert "wait" in [row["code"] for row in json.loads(check(".", "--format", "json").stdout)]
+    write(project, {"rlm-lsp.toml": '[waits]\ndatabase = "1 ms"\n[budgets]\n"hot/**" = "latency < 25 µs"\n'})
+    assert all(row["code"] != "wait" for row in json.loads(check(".", "--format", "json").stdout))
+
+
+def test_both_texts_of_a_comparison_have_waits_of_the_same_length(project: Path) -> None:
+    once = "def f(session, user):\n    session.refresh(user)\n"
+    commit(project, {"rlm-lsp.toml": '[waits]\ndatabase = "1 ms"\n', "a.py": once})
+    write(project, {"a.py": once + "    session.commit()\n"})
+    reader = FileReader(find_files([project], diff="HEAD"))
+    [text] = reader.read(SourceFile(project / "a.py")).texts
+    [case] = text.cases
+    assert case.before is not None
+    assert case.before.work is not None
+    assert [wait.each for wait in case.before.work.waits] == [0.001]

@@ -208,3 +208,19 @@ def test_a_number_at_sizes_that_the_text_does_not_fix_is_marked_and_checked(proj
         assert result.exit_code == status, result.output
         assert ("latency of names at orders=100 is predicted to exceed" in result.stdout) is bool(status)
         assert "nothing supports a number" not in result.output
+
+
+WAITING = "def load(session, users):\n    for user in users:\n        session.refresh(user)\n"
+
+
+def test_predictions_include_waits_of_a_given_length(project: Path) -> None:
+    (project / "wait.py").write_text(f"{WAITING}\n\ndef one(session, user):\n    session.refresh(user)\n")
+    before = rows("predict", "wait.py")
+    give(project, 'users = 200\n\n[tool.rlm-lsp.waits]\ndatabase = "10 ms"')
+    after = rows("predict", "wait.py")
+    assert before["one.latency"]["median"] < 0.005
+    assert 0.01 < after["one.latency"]["median"] < 0.015
+    assert before["one.latency"]["waits"][0]["each"] is None
+    assert after["one.latency"]["waits"][0]["each"] == 0.01
+    assert after["load.latency"]["bound"]["least"] >= 2
+    assert "waits: 10 ms database" in run("predict", "wait.py").stdout

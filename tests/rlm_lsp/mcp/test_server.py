@@ -487,3 +487,14 @@ async def test_without_the_extra_one_line_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert done.returncode == 2
     assert done.stderr == "rlm-lsp: error: mcp is not installed; run: pip install '.[mcp]'\n"
+
+
+async def test_the_settings_say_how_long_a_wait_takes(tmp_path: Path) -> None:
+    text = "def one(session, user):\n    session.refresh(user)\n"
+    (tmp_path / "a.py").write_text(text)
+    async with connected(tmp_path) as client:
+        _, before = await call(client, "predict", path="a.py")
+        (tmp_path / "pyproject.toml").write_text('[tool.rlm-lsp.waits]\ndatabase = "20 ms"\n')
+        said, after = await call(client, "predict", path="a.py")
+    assert before["rows"][0]["median"] < 0.01 < 0.02 < after["rows"][0]["median"] < 0.03
+    assert "20 ms database" in said

@@ -26,8 +26,8 @@ def test_the_hover_has_a_line_for_each_kind_and_loop() -> None:
         LoopWait(WaitKind.NETWORK, 7, "requests.get", "urls"),
     )
     assert hover_lines(_UNIT, facts) == [
-        "waits: database × `users` (lines 3 and 5)",
-        "waits: network × `urls` (line 8)",
+        "waits: database × `users` (lines 3 and 5): `bulk_create` or `bulk_update` does it for all at once",
+        "waits: network × `urls` (line 8): a `ThreadPoolExecutor` does it for several items at the same time",
     ]
     assert hover_lines(_UNIT, None) == hover_lines(_UNIT, WorkFacts()) == []
 
@@ -39,9 +39,17 @@ def test_the_hover_has_a_line_for_each_kind_and_loop() -> None:
         (LoopWait(WaitKind.NETWORK, 0, "requests.get", "urls"), "ThreadPoolExecutor"),
         (LoopWait(WaitKind.PROCESS, 0, "subprocess.run", "files"), "ThreadPoolExecutor"),
         (LoopWait(WaitKind.DATABASE, 0, "session.commit", "rows"), "one commit after the loop"),
-        (LoopWait(WaitKind.DATABASE, 0, "Order.objects.get", "rows"), "one query before the loop"),
-        (LoopWait(WaitKind.DATABASE, 0, "user.orders.all", "users"), "prefetch_related or joinedload"),
-        (LoopWait(WaitKind.DATABASE, 0, "self.redis.get", "keys"), "pipeline"),
+        (LoopWait(WaitKind.DATABASE, 0, "Order.objects.get", "rows"), "in_bulk, or one query before the loop"),
+        (LoopWait(WaitKind.DATABASE, 0, "user.orders.all", "users"), "prefetch_related or selectinload"),
+        (LoopWait(WaitKind.DATABASE, 0, "Order.objects.create", "rows"), "bulk_create does it"),
+        (LoopWait(WaitKind.DATABASE, 0, "cursor.execute", "rows"), "executemany"),
+        (LoopWait(WaitKind.DATABASE, 0, "session.execute", "rows"), "one statement for all items"),
+        (LoopWait(WaitKind.DATABASE, 0, "self.books.insert_one", "rows"), "insert_many"),
+        (
+            LoopWait(WaitKind.DATABASE, 0, "order.customer", "orders", loaded_by="select_related"),
+            "select_related reads",
+        ),
+        (LoopWait(WaitKind.DATABASE, 0, "self.redis.get", "keys"), "mget or a pipeline"),
     ],
 )
 def test_a_finding_names_the_usual_cure(wait: LoopWait, cure: str) -> None:

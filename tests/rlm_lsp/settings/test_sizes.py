@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from rlm_core import DataError
-from rlm_core.queries.function_sizes import NO_RULES
-from rlm_core.types import SizeValue
+from rlm_core.queries.function_sizes import NO_RULES, SizeRules
+from rlm_core.types import SizeValue, WaitKind
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.settings.resolve import SettingsSource, resolve
 from rlm_lsp.settings.size_table import SizeTableFile, UnknownSizes
-from rlm_lsp.settings.sizes import is_glob, project_rules, size_rules
+from rlm_lsp.settings.sizes import is_glob, project_rules, size_rules, without_sizes
 
 PYPROJECT = '# ours\n[project]\nname = "shop"  # the name\n\n[tool.ruff]\nline-length = 100\n'
 TOTAL = UnknownSizes("shop.cart.total", {"orders": None, "rows[]": 12.4}, "src/shop/cart.py:4")
@@ -143,3 +143,21 @@ def test_a_new_table_is_set_apart_from_others(tmp_path: Path, above: str, below:
     assert written.startswith(f"{above}[tool.rlm-lsp.sizes]\n")
     assert written.rstrip("\n").endswith(f'# "shop.total" = {{ orders = "?" }}  # shop.py:1\n{below}'.rstrip("\n"))
     assert "\n\n\n" not in written
+
+
+def test_lengths_of_waits_are_seconds_by_what_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.rlm-lsp.waits]\ndatabase = "1 ms"\nnetwork = "0.5 s"\n')
+    rules = project_rules(ProjectSettings(BudgetTables(), {}), tmp_path / "a.py")
+    assert rules.wait_lengths == {WaitKind.DATABASE: pytest.approx(0.001), WaitKind.NETWORK: 0.5}
+    assert without_sizes(rules).wait_lengths == rules.wait_lengths
+    assert not without_sizes(SizeRules({"orders": (1.0, "orders")})).by_name
+
+
+@pytest.mark.parametrize(
+    ("table", "part"),
+    [({"database": 5}, "a unit"), ({"queue": "1 ms"}, "its entries are"), ({"time": "1 s"}, "no entry `time`")],
+)
+def test_what_is_not_the_length_of_a_wait_is_a_problem(table: Mapping[str, Any], part: str) -> None:
+    found, problems = resolve([SettingsSource("test", {"waits": table})])
+    assert part in str(problems[0])
+    assert not found.waits

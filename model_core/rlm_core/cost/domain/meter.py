@@ -23,11 +23,12 @@ _MANY = 1e6  # iterations, after which what may happen in one of them has happen
 
 @record
 class PendingWait:
-    """A wait and how often it happens; ``seconds`` of all of them together, None where they are not known.
+    """A wait and how often it happens (``times``); ``seconds`` of all of them together, None where they are not known.
 
     That of a task in the ``background`` goes on while others start: several take as long as the longest. One that is
     ``on_error`` is in a handler of an exception. ``over`` is what the loop around it runs over, if each item waits. One
-    that is known ``by_name`` only counts in loops.
+    that is known ``by_name`` only counts in loops. ``limit`` is the timeout of one wait in seconds,
+    ``loaded_by`` what makes a related row part of a query.
     """
 
     kind: WaitKind
@@ -39,6 +40,9 @@ class PendingWait:
     on_error: bool = False
     over: str = ""
     by_name: bool = False
+    times: Quantity = ONE
+    limit: float | None = None
+    loaded_by: str = ""
 
 
 @record
@@ -101,7 +105,11 @@ class Meter:
             seconds=self.total.substituted(start),
             unknown={name: times.substituted(start) for name, times in self.unknown.items()},
             waits=[
-                wait if wait.seconds is None else replace(wait, seconds=wait.seconds.substituted(start))
+                replace(
+                    wait,
+                    seconds=wait.seconds.substituted(start) if wait.seconds is not None else None,
+                    times=wait.times.substituted(start),
+                )
                 for wait in self.waits
             ],
             causes=[
@@ -137,32 +145,44 @@ class Meter:
         """Note a regular expression that may take this long for some text."""
         self.causes.append(PendingCause(CauseKind.PATTERN, line, pattern, self.weighted(seconds), ONE, growth))
 
-    def wait(self, kind: WaitKind, line: int, call: str, seconds: Quantity | None, *, by_name: bool = False) -> None:
+    def wait(
+        self,
+        kind: WaitKind,
+        line: int,
+        call: str,
+        seconds: Quantity | None,
+        *,
+        by_name: bool = False,
+        limit: float | None = None,
+    ) -> None:
         """Note a wait."""
-        self._note(PendingWait(kind, line, call, self._bounded(seconds), self.reach, by_name=by_name))
+        length = self._bounded(seconds) if seconds is not None else None
+        times = self._bounded(ONE)
+        self._note(PendingWait(kind, line, call, length, self.reach, by_name=by_name, times=times, limit=limit))
 
-    def _bounded(self, seconds: Quantity | None) -> Quantity | None:
-        """The length of a wait that some runs do not reach.
+    def _bounded(self, amount: Quantity) -> Quantity:
+        """The length of a wait that some runs do not reach, or how often it happens.
 
         A share that the text fixes makes it that much shorter. Otherwise some runs wait for all of it, the others not.
         """
-        if seconds is None or self.reach is ALWAYS:
-            return seconds
+        if self.reach is ALWAYS:
+            return amount
         low, _, high = self.reach
-        return seconds * Quantity({(): (low, low if low == high else 1.0, high)})
+        return amount * Quantity({(): (low, low if low == high else 1.0, high)})
 
     def _note(self, wait: PendingWait) -> None:
         """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
         for index, other in enumerate(self.waits):
             place = (other.line, other.kind, other.call, other.background, other.by_name)
             if place == (wait.line, wait.kind, wait.call, wait.background, wait.by_name):
+                at_once = self.parallel or wait.background
                 seconds = None
                 if other.seconds is not None and wait.seconds is not None:
-                    at_once = self.parallel or wait.background
                     seconds = larger(other.seconds, wait.seconds) if at_once else other.seconds + wait.seconds
+                times = larger(other.times, wait.times) if at_once else other.times + wait.times
                 low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
                 over = other.over or wait.over
-                self.waits[index] = replace(other, seconds=seconds, share=(low, likely, high), over=over)
+                self.waits[index] = replace(other, seconds=seconds, times=times, share=(low, likely, high), over=over)
                 return
         if sum(other.by_name is wait.by_name for other in self.waits) < _MOST_WAITS:
             self.waits.append(wait)
@@ -181,14 +201,15 @@ class Meter:
             self.miss(name, missed if once else missed * times)
         enters = ALWAYS if once else _entered(times)
         for wait in other.waits:
-            seconds = wait.seconds
-            if seconds is not None and not (once or self.parallel or wait.background):
+            seconds, often = wait.seconds, wait.times
+            if not (once or self.parallel or wait.background):
                 # Of many iterations as many wait as are likely to; a share that the text fixes is part of the length.
                 low, likely, high = wait.share
-                seconds = seconds * times * Quantity({(): (1.0, 1.0 if low == high else likely, 1.0)})
-            seconds = self._bounded(seconds)
-            share = wait.share if once else _at_least_once(wait.share, times)
-            self._note(replace(wait, seconds=seconds, share=scaled(share, self.reach)))
+                repeats = times * Quantity({(): (1.0, 1.0 if low == high else likely, 1.0)})
+                seconds, often = seconds * repeats if seconds is not None else None, often * repeats
+            seconds = self._bounded(seconds) if seconds is not None else None
+            share = scaled(wait.share if once else _at_least_once(wait.share, times), self.reach)
+            self._note(replace(wait, seconds=seconds, times=self._bounded(often), share=share))
         for cause in other.causes:
             amount, count = cause.amount, cause.count
             if not once:

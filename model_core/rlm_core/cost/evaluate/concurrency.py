@@ -60,8 +60,8 @@ def _range(wait: PendingWait) -> Range:
     return wait.seconds.evaluate(lambda name: 1.0) if wait.seconds is not None else (0.0, 0.0, 0.0)
 
 
-def _likely(wait: PendingWait) -> float:
-    return _range(wait)[1]
+def _likely(wait: PendingWait) -> tuple[float, float]:
+    return _range(wait)[1], wait.times.evaluate(lambda name: 1.0)[1]
 
 
 @contextmanager

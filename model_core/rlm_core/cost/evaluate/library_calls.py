@@ -52,7 +52,8 @@ class RuleCall:
 
     def wait(self, kind: WaitKind, seconds: Quantity | None = None) -> None:
         """The call waits."""
-        self.context.meter.wait(kind, self.context.frame.line, self.name, seconds)
+        limit = _timeout(self.keywords.get("timeout", UNKNOWN))
+        self.context.meter.wait(kind, self.context.frame.line, self.name, seconds, limit=limit)
 
     def endless(self) -> None:
         """The call may not end."""
@@ -66,6 +67,15 @@ class RuleCall:
     def note_worst_case(self, pattern: str, seconds: Quantity, growth: Growth) -> None:
         """Matching a pattern may take this long for some text."""
         self.context.meter.worst_case(self.context.frame.line, pattern, seconds, growth)
+
+
+def _timeout(value: Value) -> float | None:
+    """The seconds that an argument says, or all parts of it together; None where the text does not fix them."""
+    given = value.constant if value.known else None
+    parts = given if isinstance(given, tuple) else (given,)
+    if parts and all(isinstance(part, (int, float)) and not isinstance(part, bool) and part > 0 for part in parts):
+        return float(sum(parts))
+    return None
 
 
 def apply_rule(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from rlm_core.types import WaitKind
 
 from ..domain.context import Context
-from ..domain.meter import Meter
+from ..domain.meter import Meter, PendingWait
 from ..domain.quantities import Quantity
 from ..domain.records import replace
 from ..domain.syntax import walk
@@ -91,8 +91,55 @@ def _assigned(function: ast.AST, name: str) -> ast.expr | None:
     return None
 
 
+_RELATIONS = {
+    "ForeignKey(": "select_related", "OneToOneField(": "select_related", "relationship(": "joinedload",
+}  # fmt: skip
+"""A field of a model -> what reads its row with the query of a loop."""
+
+
+def _note_relations(context: Context, body: Meter, node: ast.For | ast.AsyncFor | ast.comprehension) -> None:
+    """Note the queries of attributes that are related rows: of the items of a query whose model the file has."""
+    if not (isinstance(node.target, ast.Name) and is_query(written_chain(context, node.iter))):
+        return
+    query = _written(context, node.iter)
+    scope = context.frame.scope
+    models = [name.id for name in walk(query) if isinstance(name, ast.Name) and scope.is_class(name.id)]
+    loaded = {word for part in walk(query) for word in _words_of(part)}
+    statements = node.body if isinstance(node, (ast.For, ast.AsyncFor)) else []
+    for inner in (part for statement in statements for part in walk(statement)):
+        row = inner.value if isinstance(inner, ast.Attribute) else None
+        if not (isinstance(row, ast.Attribute) and isinstance(row.value, ast.Name)):
+            continue
+        if row.value.id != node.target.id or row.attr in loaded:
+            continue
+        made = next(filter(None, (scope.constant(f"{model}.{row.attr}") for model in models)), "")
+        loaded_by = next((cure for field, cure in _RELATIONS.items() if field in made), "")
+        if loaded_by:
+            always = (1.0, 1.0, 1.0)
+            wait = PendingWait(WaitKind.DATABASE, row.lineno - 1, ast.unparse(row), None, always, by_name=True)
+            body.waits.append(replace(wait, loaded_by=loaded_by))
+            loaded.add(row.attr)
+
+
+def _written(context: Context, node: ast.expr) -> ast.expr:
+    """The expression that a local name was assigned first, else the expression itself."""
+    function = context.frame.node
+    value = _assigned(function, node.id) if isinstance(node, ast.Name) and function is not None else None
+    return node if value is None else value
+
+
+def _words_of(part: ast.AST) -> Iterator[str]:
+    """The attributes that a part of a query names: ``"customer__address"``, ``Order.customer``."""
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        yield from part.value.split("__")
+    elif isinstance(part, ast.Attribute):
+        yield part.attr
+
+
 def mark(context: Context, body: Meter, node: ast.For | ast.AsyncFor | ast.comprehension, trips: Quantity) -> None:
     """Mark the waits of a loop's body, an iteration of it, that each item of an input causes."""
+    if not context.frame.depth:
+        _note_relations(context, body, node)
     if context.frame.depth or body.parallel or not body.waits or trips.exact is not None or _is_bounded(node):
         return
     function = context.frame.node

@@ -7,6 +7,8 @@ import textwrap
 import pytest
 from rlm_core.cost.analysis import work_facts
 from rlm_core.cost.scope import Texts
+from rlm_core.queries.analysis import Analyser
+from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import LoopWait, WaitKind
 
 
@@ -111,3 +113,44 @@ def test_what_is_known_by_its_name_only_is_a_wait_in_loops_only() -> None:
     assert facts is not None
     assert facts.waits == ()
     assert [wait.call for wait in facts.loop_waits] == ["user.save"]
+
+
+_MODELS = """
+from django.db import models
+from sqlalchemy.orm import relationship
+
+class Order(models.Model):
+    customer = models.ForeignKey("Customer", on_delete=models.CASCADE)
+    created = models.DateTimeField()
+
+class Book(Base):
+    author = relationship("Author")
+
+"""
+
+
+def _relations(body: str) -> list[tuple[str, str]]:
+    text = f"{_MODELS}\ndef f(session):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    assert unit.code.work is not None
+    return [(wait.call, wait.loaded_by) for wait in unit.code.work.loop_waits]
+
+
+@pytest.mark.parametrize(
+    ("query", "attribute", "expected"),
+    [
+        ("Order.objects.filter(paid=True)", "customer.name", [("row.customer", "select_related")]),
+        ("Order.objects.select_related('customer')", "customer.name", []),
+        ("Order.objects.select_related('customer__address')", "customer.name", []),
+        ("Order.objects.all()", "created.year", []),
+        ("Order.objects.all()", "customer", []),
+        ("session.query(Book)", "author.name", [("row.author", "joinedload")]),
+        ("session.query(Book).options(joinedload(Book.author))", "author.name", []),
+        ("session.query(Unknown)", "author.name", []),
+    ],
+)
+def test_a_related_row_that_the_query_does_not_read_waits_for_each_item(
+    query: str, attribute: str, expected: list[tuple[str, str]]
+) -> None:
+    assert _relations(f"for row in {query}:\n    print(row.{attribute})") == expected
+    assert _relations(f"rows = {query}\nfor row in rows:\n    print(row.{attribute})") == expected
