@@ -28,7 +28,7 @@ from rlm_core.cost import library
 from rlm_core.cost.analysis import analyse
 from rlm_core.cost.domain.context import Context
 from rlm_core.cost.domain.values import Value
-from rlm_core.cost.evaluate import calls
+from rlm_core.cost.evaluate import calls, methods
 from rlm_core.cost.evaluate.methods import METHOD
 from rlm_core.errors import RlmError
 from rlm_core.queries.analysis import Analyser
@@ -197,7 +197,7 @@ def _of_method(project: Project, receiver: Value, method: str) -> tuple[str, str
             return "entry", f"?.{method}"
         if method in project.methods and receiver.name.partition(".")[0] in ("self", "cls", "super()"):
             return "own", method
-        return ("builtin" if calls.call_method.__globals__["_container_rule"](method) else "open"), f"?.{method}"
+        return ("builtin" if methods._container_rule(method) else "open"), f"?.{method}"
     owner = receiver.name if receiver.kind == "object" else receiver.kind
     if library.method_rule(owner, method) is not None:
         return "entry", f"{owner}.{method}"

@@ -117,7 +117,7 @@ _WITH_KEYWORDS = frozenset(
 _REMOVING = SHRINKING | {"remove", "discard"}
 _MERGING = frozenset({"extend", "update", "extendleft"})
 _INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
-_MEMORY_FILES = {"io.StringIO": 4.0, "io.BytesIO": 1.0}  # bytes per character
+_MEMORY_FILES = {"io.StringIO": 1.0, "io.BytesIO": 1.0}  # bytes per character
 # Methods that tell the kind of their receiver: only containers or text have them.
 _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
     # Text has the last two as well: both look at all that is there.
