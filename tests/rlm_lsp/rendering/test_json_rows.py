@@ -88,8 +88,18 @@ def test_a_row_has_what_the_text_says_with_lines_of_the_file(make_prediction: Ma
             "share": 0.5,
             "per": [],
             "on_error": False,
+            "each": None,
         },
-        {"kind": "network", "line": 3, "call": "get", "seconds": None, "share": 1.0, "per": [], "on_error": False},
+        {
+            "kind": "network",
+            "line": 3,
+            "call": "get",
+            "seconds": None,
+            "share": 1.0,
+            "per": [],
+            "on_error": False,
+            "each": None,
+        },
     ]
     assert row["endless"] == 4
     assert row["causes"] == [

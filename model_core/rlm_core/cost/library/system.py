@@ -5,7 +5,7 @@ The size of a file is not in the text: reading it costs a system call plus its b
 
 from __future__ import annotations
 
-from ..domain.quantities import ZERO, Quantity, constant
+from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.values import NONE, UNKNOWN, Call, Value, number_of
 from .rules import (
     INT,
@@ -70,11 +70,12 @@ def read(kind: str, *, opens: bool = False) -> Rule:
 
 
 def load_json(call: Call) -> Value:
-    """``json.load``: a file is read as a whole, and its text is dropped at the end."""
+    """``json.load``: a file is read as a whole. Its size is that of no input: the call stays unknown."""
     file = argument(call, 0, "fp")
     size = file.size if file.kind == "object" and file.size is not None else call.length(UNKNOWN)
     call.spend(seconds("file.read", size) + seconds("json.loads", size))
     call.allocate(size)
+    call.unknown(ONE)
     return Value("unknown", size=size.times(1 / 9), bytes=size.times(60 / 9))
 
 

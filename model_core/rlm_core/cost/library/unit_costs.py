@@ -17,7 +17,22 @@ from .statements import Statement, read_tables
 # What calls of these libraries cost, as multiples of what was measured with the cheapest types of columns and features:
 # the least, the most and the likely. Those of functions that were not used to measure the costs are between them.
 _SPREAD = (1.0, 5.0, 1.6)
-_SPREAD_LIBRARIES = frozenset({"pandas", "sklearn", "scipy", "matplotlib", "seaborn", "bs4", "lxml", "PIL", "jinja2"})
+_SPREAD_LIBRARIES = frozenset(
+    {
+        "pandas",
+        "sklearn",
+        "scipy",
+        "matplotlib",
+        "seaborn",
+        "bs4",
+        "lxml",
+        "PIL",
+        "jinja2",
+        "django",
+        "sqlalchemy",
+        "flask",
+    }
+)
 _COST = re.compile(r"cost (\S+) = (\S+)(?: \+ (\S+) \* ([^|]+?))?(?: \||$)")
 
 

@@ -148,6 +148,22 @@ _REPORTED = [
     pytest.param("match", r'(.*?)(["\\\x00-\x1f])', re.MULTILINE | re.DOTALL, 1, id="json STRINGCHUNK"),
     pytest.param("match", r"^\+(?:[0-9] ?){6,14}[0-9]$", 0, 1, id="is-my-json-valid phone"),
     pytest.param("match", r"^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$", 0, 1, id="IPv4"),
+    pytest.param("findall", r" *, *", 0, 2, id="CVE-2017-16119 fresh"),
+    pytest.param("match", r"^(([^=;]+))\s*=\s*([^\n\r\0]*)", 0, 2, id="CVE-2017-15010 tough-cookie"),
+    pytest.param("match", r"^data:(?P<type>.*?),(?P<data>.*?)(?:#(?P<hash>.*))?$", 0, 3, id="CVE-2021-33502 url"),
+    pytest.param("search", r"\033\[(\d+)*m", 0, math.inf, id="CVE-2021-23424 ansi-html"),
+    pytest.param("search", r"\033\[(\d+)?m", 0, 1, id="ansi-html, fixed"),
+    pytest.param("search", r"rgba\([ \n\r\t]*(.+?)[ \n\r\t]*\)", 0, 3, id="CVE-2021-21236 CairoSVG"),
+    pytest.param("match", r"rgba\((.+?)\)", 0, 1, id="CairoSVG, fixed"),
+    pytest.param("search", r"((\r\n|\r|\n)+) *$", 0, math.inf, id="CVE-2021-32839 sqlparse"),
+    pytest.param("match", r"((\r|\n)+) *$", 0, 1, id="sqlparse, fixed"),
+    pytest.param("match", r"^(\s|\/\*.*?\*\/)*[\(\w]", 0, math.inf, id="CVE-2020-7760 codemirror"),
+    pytest.param("match", r"^(?:\s|\/\*(?:[^*]|\*(?!\/))*\*\/)*[\(\w]", 0, 1, id="codemirror, fixed"),
+    pytest.param("match", r"^-?\D*[\d,]+\.\d{2}$", 0, 2, id="CVE-2021-22880 money"),
+    pytest.param("match", r"^-?[^\d,]*[\d,]+\.\d{2}$", 0, 1, id="money, fixed"),
+    pytest.param("match", r"^(.*,)+(.+)?$", 0, math.inf, id="CVE-2017-18077 brace-expansion"),
+    pytest.param("match", r"^(?:(?:\r\n)?\s)*([^:]+|\[[^\]]+\])(?::(\d+))?(?:(?:\r\n)?\s)*$", 0, math.inf, id="hawk"),
+    pytest.param("match", r"^([^:\s]+|\[[^\]]+\])(?::(\d+))?$", 0, 1, id="CVE-2022-29167 hawk, fixed"),
 ]
 
 
