@@ -26,7 +26,7 @@ def test_parameters_become_constants_of_setup_and_of_the_timed_method() -> None:
     text = as_class(_CODE, ["n", "kind"], ["1000", "'a'"])
     assert text is not None
     [node] = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
-    functions = {item.name: ast.unparse(item) for item in node.body}
+    functions = {item.name: ast.unparse(item) for item in node.body if isinstance(item, ast.FunctionDef)}
     assert functions["__init__"].splitlines()[1:3] == ["    n = 1000", "    kind = 'a'"]
     assert "    n = 1000" in functions["time_sum"]
     assert as_class("def time_it(:", [], []) is None
