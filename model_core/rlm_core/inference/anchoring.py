@@ -77,7 +77,8 @@ class AnchoredPredictor(PredictorWrapper):
         changed: Mapping[tuple[int, CodeText], Sequence[int]],
     ) -> None:
         """Replace the answers about changed texts, as far as the predictor can compare them."""
-        pairs = [(before, texts[i]) for i, before in changed]
+        # What was measured is a cost at the sizes of tests.
+        pairs = [(before, replace(texts[i], sizes=())) for i, before in changed]
         ratios = self.base.compare(pairs, [[queries[i][j] for j in line] for (i, _), line in changed.items()])
         for ((i, before), line), of_pair in zip(changed.items(), ratios or (), strict=ratios is not None):
             for j, ratio in zip(line, of_pair, strict=True):

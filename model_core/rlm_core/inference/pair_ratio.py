@@ -1,4 +1,9 @@
-"""The ratio of the costs of two texts, from the predictions for both and what the analysis knows of them."""
+"""The ratio of the costs of two texts, from the predictions for both and what the analysis knows of them.
+
+Of functions the facts decide which text costs more (:mod:`.pair_direction`), and how often such directions were right,
+and by how much the costs differed, gives the ratio its band. Where the facts decide nothing, the ratio is that of two
+revisions of which nothing is known.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,33 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from rlm_core.types import Abstention, AbstentionCode, CodeText, CostRatio, Prediction
+import numpy as np
+
+from rlm_core.types import MEDIAN, Abstention, AbstentionCode, CalibrationSource, CodeText, CostRatio, Prediction
 
 from . import ngram_ridge
-from .calibration import MIN_GROUPS
+from .calibration import MIN_GROUPS, bands
 from .card import StudentCard
 from .cost_ratio import centred, cost_ratio, log_median, ratio_task, unchanged
 from .head import callee_texts
-from .pair_facts import is_decided, takes_the_same_memory, work_moved
+from .pair_direction import Direction, direction
+from .pair_facts import takes_the_same_memory, work_moved
+from .residuals import Residuals
 from .revisions import agreement, revised
 from .work_mixture import FIXED, is_fixed
+
+_TASK = "directions"
+# A change is expected to be real by at least this much, and stated to be at most ``_MOST_CHANGE``, in log10.
+_LEAST_CHANGE, _MOST_CHANGE = 0.05, 2.0
+# Measured changes over likely ones, in log10 and in the direction that the facts state: of the functions of six
+# repositories that an optimising agent rewrote, and of solutions of one problem at given sizes. A negative quantile is
+# a wrong direction. `python -m tools.experiments.directions` measures them again.
+_SMALL = Residuals(
+    (-1.99, -1.66, -1.03, -0.25, 0.03, 0.16, 0.23, 0.35, 0.51, 0.73, 1.09, 2.25, 3.67, 4.2, 4.92, 7.85, 11.97), 6, 265
+)
+_SIZED = Residuals(
+    (-1.52, -1.29, -0.73, -0.35, -0.11, 0.03, 0.23, 0.42, 0.59, 0.77, 0.93, 1.16, 1.5, 2.0, 3.03, 3.73, 4.19), 105, 232
+)
 
 
 def pair_ratio(
@@ -60,10 +82,28 @@ def pair_ratio(
     ratio = cost_ratio(basis, metric, after.device, card.model_id, model, (moved, change, worked), task)
     if basis != "call" or None in work or (is_fixed(before) and is_fixed(after)):
         return ratio
-    if not is_decided(*texts, metric):
-        # What differs is not known: as for two revisions of which the facts say nothing.
+    change_of = direction(*texts, metric)
+    if change_of is None:
         return revised(replace(ratio, agreed=0.0))
-    return replace(ratio, agreed=agreement(moved, worked))
+    ratio = directed(ratio, change_of) if metric == "latency" else ratio
+    return replace(ratio, agreed=agreement(moved, change_of.likely), certain=10**change_of.least)
+
+
+def directed(ratio: CostRatio, change: Direction) -> CostRatio:
+    """A ratio of latencies whose direction the facts state, with the band of such changes."""
+    residuals = _SIZED if change.sizes else _SMALL
+    size = math.copysign(min(abs(change.likely), _MOST_CHANGE) + _LEAST_CHANGE, change.likely)
+    logs = np.sort(size * np.asarray(residuals.quantiles))
+    quantiles = tuple(float(10**log) for log in logs)
+    source = CalibrationSource(f"{_TASK}/{ratio.basis}/{ratio.metric}")
+    of_coverage = bands(quantiles, residuals.groups, residuals.rows, source)
+    return replace(
+        ratio,
+        ratio=quantiles[MEDIAN],
+        bands=of_coverage,
+        quantiles=quantiles,
+        sizes=change.sizes,
+    )
 
 
 def reading_of(code: CodeText, text_of: Callable[[str], str]) -> tuple[Hashable, ...]:

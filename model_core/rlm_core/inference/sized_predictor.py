@@ -146,7 +146,9 @@ def _with_sizes(ratio: CostRatio, before: CodeText, after: CodeText, *, is_sized
     """A ratio with the sizes that it is for, and the size at which it turns."""
     if after.basis != "call" or ratio.ratio is None:
         return ratio
-    return replace(ratio, sizes=after.sizes if is_sized else (), crossing=crossing(before, after, ratio.metric))
+    return replace(
+        ratio, sizes=after.sizes if is_sized else ratio.sizes, crossing=crossing(before, after, ratio.metric)
+    )
 
 
 def _holds(answer: Prediction, sizes: Sequence[SizeValue]) -> bool:

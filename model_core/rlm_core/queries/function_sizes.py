@@ -131,11 +131,14 @@ def input_names_of(text: str, work: WorkFacts | None, measured: Sequence[Anchor]
     return list(names)
 
 
-def with_sizes(code: CodeText, sizes: Mapping[str, float]) -> CodeText:
-    """A function with the sizes that a question names in place of those known; a text that depends on none as it is."""
+def with_sizes(code: CodeText, sizes: Mapping[str, float], also: Iterable[str] = ()) -> CodeText:
+    """A function with the sizes that a question names in place of those known; a text that depends on none as it is.
+
+    ``also`` are inputs of a text that it is compared with.
+    """
     if code.basis != "call":
         return code
-    names = input_names_of(code.text, code.work, code.measured)
+    names = [*input_names_of(code.text, code.work, code.measured), *also]
     asked = [SizeValue(name, value) for name, value in sizes.items() if is_size_of(name, names)]
     return replace(code, sizes=replaced(code.sizes, asked, names)) if asked else code
 

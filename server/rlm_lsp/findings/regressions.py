@@ -2,8 +2,8 @@
 
 Input: a unit, the ratios of its costs since the revision, and the predictions for both texts. Output: findings, and
 whether the unit is faster. A finding needs more than a comparison, since of two revisions of a function most cost the
-same: the model and the facts must agree, or the facts alone must be clear, and what is known of the earlier cost must
-outweigh what is not.
+same: the facts must show the change whatever the unknown parts of both texts cost
+(:mod:`rlm_core.inference.pair_direction`). It has no probability then: it says what was found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST_COSTS: Mapping[Metric, float] = MappingProxyType({"latency": 1e-5, "memory
 
 @dataclass(frozen=True, slots=True)
 class RevisedCosts:
-    """The changes of a unit's costs that revisions confirm: those that may be larger, and whether it is faster.
+    """The changes of a unit's costs since a revision that are certain: those that are larger, and whether it is faster.
 
     ``new_costs`` are the current costs in SI units.
     """
@@ -40,47 +40,25 @@ class RevisedCosts:
     @classmethod
     def of(
         cls,
-        before: CodeText,
         after: CodeText,
         changes: Sequence[CostRatio],
         answers: tuple[Sequence[Prediction], Sequence[Prediction]],
         rule: RegressionRule,
     ) -> RevisedCosts:
-        """Correct the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
-        # They need numpy, which the server imports with the model.
-        from rlm_core.inference.pair_facts import is_clear, outweighs_unknown
-        from rlm_core.inference.revisions import revised
-
-        # Few changes are as large: only those are looked at closely.
-        clear = {
-            change.metric
-            for change in changes
-            if change.metric == "latency"
-            and change.above(rule.ratio) >= rule.probability
-            and is_clear(before, after, change.metric)
-        }
-
-        def confirmed(change: CostRatio) -> CostRatio:
-            likely = revised(change)
-            return change if change.metric in clear and likely.above(rule.ratio) < rule.probability else likely
-
-        changes = [confirmed(change) for change in changes]
-        larger = tuple(
-            change for change in changes if outweighs_unknown(before.work, after.work, change.metric, rule.ratio)
-        )
+        """Read the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
+        larger = tuple(change for change in changes if change.has_grown(rule.ratio, rule.probability))
         old = {prediction.metric: prediction.median or 0.0 for prediction in reversed(answers[0])}
         is_faster = any(
             change.metric == "latency"
-            and change.ratio is not None
-            and 1 - change.above(1 / rule.ratio) >= rule.probability
+            and change.has_fallen(rule.ratio, rule.probability)
             and old.get("latency", 0.0) >= LEAST_COSTS["latency"]
-            and outweighs_unknown(after.work, before.work, change.metric, rule.ratio)
             for change in changes
         )
         new_costs = _new_costs(larger, *answers)
         if after.work is not None:
-            # What the facts show is a change for large inputs.
-            new_costs |= {metric: max(new_costs.get(metric, 0.0), after.work.of(metric).large) for metric in clear}
+            # What the facts show is a change for large inputs, too.
+            shown = {change.metric for change in larger if change.certain is not None}
+            new_costs |= {metric: max(new_costs.get(metric, 0.0), after.work.of(metric).large) for metric in shown}
         return cls(larger, new_costs, is_faster)
 
 
@@ -101,11 +79,10 @@ def grown(
     is_function = unit.kind == "function"
     small = {metric for metric, cost in new_costs.items() if is_function and cost < LEAST_COSTS.get(metric, 0.0)}
     costs = [
-        (change, probability)
+        change
         for change in changes
         # A higher accuracy is not a cost.
-        if change.metric not in ("accuracy", *rules.ignored, *small)
-        and (probability := change.above(rule.ratio)) >= rule.probability
+        if change.metric not in ("accuracy", *rules.ignored, *small) and change.has_grown(rule.ratio, rule.probability)
     ]
     fast = [
         rise
@@ -114,7 +91,6 @@ def grown(
     ]
     if not costs and not fast:
         return []
-    probability = max([probability for _, probability in costs] or [rise.probability for rise in fast])
     if not costs:
         return [
             Finding(
@@ -125,11 +101,12 @@ def grown(
                 unit.qualname,
                 fast[0].metric,
                 f"{fast[0].metric} {fast[0].after.growth_class}",
-                probability,
+                max(rise.probability for rise in fast),
                 rise=fast[0],
             )
         ]
-    first = costs[0][0]
+    first = costs[0]
+    probabilities = [change.above(rule.ratio) for change in costs if change.certain is None]
     return [
         Finding(
             "regression",
@@ -139,7 +116,7 @@ def grown(
             unit.qualname,
             first.metric,
             first.metric if first.device is None else f"{first.metric} on {first.device}",
-            probability,
+            max(probabilities, default=None),
             change=first,
             rise=fast[0] if fast else None,
         )

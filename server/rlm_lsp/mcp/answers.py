@@ -135,13 +135,14 @@ class RatioRow(Answer):
     metric: Metric
     device: str | None
     state: Literal["changed", "same"] = Field(description="same: the model sees no difference, so the ratio is 1")
+    direction: Literal["higher", "lower"] | None = Field(
+        description="Which way the cost changes; None where it cannot be told with 80 % probability"
+    )
     ratio: float | None = Field(description="Predicted cost after over cost before; None where the model abstains")
     low: float | None = Field(description="Lower end of the ratio's band")
     high: float | None = Field(description="Upper end of the ratio's band; None without a bound")
     coverage: float | None = Field(description="Share of true ratios that the band is calibrated to contain")
-    probability_higher: float | None = Field(
-        description="Probability of a ratio above 1, calibrated on generated edits; too sure on real code"
-    )
+    probability_higher: float | None = Field(description="Probability of a ratio above 1; None where none is known")
     sizes: Mapping[str, float] = Field(description="The sizes at which the costs were compared; empty: small inputs")
     crossing: CrossingAnswer | None = Field(description="The size at which the cheaper text changes, if there is one")
     growth_before: GrowthAnswer | None

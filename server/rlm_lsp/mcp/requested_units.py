@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rlm_core.cost.domain.syntax import parsed_function
 from rlm_core.errors import DataError, RlmError, SourceError
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -18,7 +19,7 @@ from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error, without_errors
 from rlm_core.source.units import MAX_FILE_BYTES, decode, read_source
-from rlm_core.types import HoldsFor, Prediction, SizedPrediction
+from rlm_core.types import CodeText, HoldsFor, Prediction, SizedPrediction
 
 from rlm_lsp.rendering import agent_answers as say
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
@@ -174,24 +175,44 @@ def named(units: Sequence[RequestedUnit], name: str) -> list[RequestedUnit]:
     return found
 
 
-def sized(units: Sequence[RequestedUnit], sizes: Mapping[str, float]) -> list[RequestedUnit]:
+def sized(
+    units: Sequence[RequestedUnit], sizes: Mapping[str, float], compared: Sequence[RequestedUnit] = ()
+) -> list[RequestedUnit]:
     """Units with sizes of inputs: those that depend on none of them are as before.
+
+    Units that are compared with others have all sizes that either side knows, as an input that its cost depends on or
+    as a parameter.
 
     Raises:
         DataError: a size is that of no unit's input.
     """
     if not sizes:
         return list(units)
-    codes = [entry.analysed.code for entry in units]
-    inputs = [input_names_of(code.text, code.work, code.measured) if code.basis == "call" else [] for code in codes]
-    known = dict.fromkeys(name for names in inputs for name in names)
-    unknown = [name for name in sizes if not is_size_of(name, known)]
+    known = dict.fromkeys(name for entry in (*units, *compared) for name in _sizes_of(entry.analysed.code))
+    parameters = (
+        {name for entry in (*units, *compared) for name in _parameters(entry.analysed.code)} if compared else ()
+    )
+    unknown = [name for name in sizes if not is_size_of(name, known) and name.removesuffix("[]") not in parameters]
     if unknown:
         there = f"they depend on {', '.join(list(known)[:_NAMED_UNITS])}" if known else "they depend on no known size"
         raise DataError(f"no cost of {names_of(units)} depends on the size of {unknown[0]!r}; {there}")
+    also = tuple(sizes) if compared else ()
     return [
-        replace(entry, analysed=replace(entry.analysed, code=with_sizes(entry.analysed.code, sizes))) for entry in units
+        replace(entry, analysed=replace(entry.analysed, code=with_sizes(entry.analysed.code, sizes, also)))
+        for entry in units
     ]
+
+
+def _sizes_of(code: CodeText) -> list[str]:
+    return input_names_of(code.text, code.work, code.measured) if code.basis == "call" else []
+
+
+def _parameters(code: CodeText) -> list[str]:
+    node = parsed_function(code.text) if code.basis == "call" and code.language == "python" else None
+    if node is None:
+        return []
+    arguments = node.args
+    return [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def is_for_others(entry: RequestedUnit, predictions: Sequence[Prediction]) -> bool:

@@ -287,7 +287,7 @@ class AgentTools:
         unit: str | None,
         sizes: Mapping[str, float],
     ) -> tuple[list[str], Comparison]:
-        after = sized(named(after, unit) if unit is not None else after, sizes)
+        after = sized(named(after, unit) if unit is not None else after, sizes, before)
         diffs = unit_diffs([entry.analysed for entry in before], [entry.analysed for entry in after])
         if [diff.state for diff in diffs] == ["new"] and len(before) == 1:
             diffs = [UnitDiff("changed", before[0].analysed.code)]
@@ -346,11 +346,12 @@ def _ratio_row(qualname: str, change: CostRatio, before: Prediction, after: Pred
         "metric": change.metric,
         "device": change.device,
         "state": "same" if is_same else "changed",
+        "direction": None if is_same else change.direction,
         "ratio": change.ratio,
         "low": band.low if band is not None else None,
         "high": band.high if band is not None else None,
         "coverage": band.coverage if band is not None else None,
-        "probability_higher": 0.0 if is_same else change.above(1.0),
+        "probability_higher": 0.0 if is_same else None if change.direction is None else change.above(1.0),
         "sizes": {size.name: size.value for size in change.sizes},
         "crossing": asdict(change.crossing) if change.crossing is not None else None,
         "growth_before": _growth(before),

@@ -82,6 +82,8 @@ def progress_line(what: str, done: int, total: int) -> str:
 def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> str:
     """``f: latency grows as n in a instead of n^2; for small inputs about 0.12× (80 % band 0.05–0.3×), lower ...``.
 
+    Where nobody can tell which of the two costs more, the line says so, with the band.
+
     The growth comes first, then the ratio with the inputs for which it holds, and the size at which it turns.
     ``before`` and ``after`` are the predictions for the two texts. Their medians are left out: the ratio is predicted
     by itself, so the three numbers need not agree.
@@ -95,16 +97,19 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
         return printable(f"{name}: the same to the model")
     band = change.bands[0]
     above = change.above(1.0)
-    direction, probability = ("higher", above) if change.ratio >= 1 else ("lower", 1 - above)
     old, new = before.growth, after.growth
     parts = []
     if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
         parts.append(f"grows as {growth_form(new).replace('`', '')} instead of {old.growth_class}")
     at = f"{size_words.ratio_sizes(change)} " if change.basis == "call" else ""
-    parts.append(
-        f"{at}{labels.about(change.ratio)} ({band.coverage * 100:.0f} % band {labels.ratio_band(band)}),"
-        f" {direction} with {percent(probability)} probability"
-    )
+    of_band = f"({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
+    if change.direction is None:
+        parts.append(f"{at}cannot tell which costs more {of_band}")
+    else:
+        probability = above if change.direction == "higher" else 1 - above
+        parts.append(
+            f"{at}{labels.about(change.ratio)} {of_band}, {change.direction} with {percent(probability)} probability"
+        )
     if change.crossing is not None:
         parts.append(size_words.crossing_words(change.crossing))
     return printable(f"{name} {'; '.join(parts)}")

@@ -216,8 +216,8 @@ def is_same(change: CostRatio, settings: Settings) -> bool:
 
 def is_sure(change: CostRatio, settings: Settings) -> bool:
     """Return whether a cost has grown, or fallen, by the settings' ratio with the settings' confidence."""
-    grown, not_fallen = change.above(settings.change_ratio), change.above(1 / settings.change_ratio)
-    return grown >= settings.change_confidence or 1 - not_fallen >= settings.change_confidence
+    ratio, confidence = settings.change_ratio, settings.change_confidence
+    return change.has_grown(ratio, confidence) or change.has_fallen(ratio, confidence)
 
 
 def _comparing_model(predictor: Predictor) -> str | None:
