@@ -42,6 +42,7 @@ LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9,
 MEDIAN = LEVELS.index(0.5)
 # Calibration tasks of texts that fix their cost start so.
 FIXED_TASK = "fixed/"
+_BELOW_ONE = 1 - 1e-9
 DIRECTION_CONFIDENCE = 0.8
 """The share of answers to the question which of two texts costs more that have to be right for it to be answered."""
 
@@ -723,8 +724,8 @@ class CostRatio:
 
     ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
     not rest on both. ``certain`` is the ratio closest to 1 that unknown parts of the texts allow, for small and for
-    large inputs; None where they allow both directions. ``sizes`` are those at which the costs were compared; empty for
-    small inputs. ``crossing`` is known where both texts fix everything but one size.
+    large inputs, by what every call does; None where nobody can tell which costs more. ``sizes`` are those at which the
+    costs were compared; empty for small inputs. ``crossing`` is known where both texts fix everything but one size.
     """
 
     basis: Basis
@@ -749,23 +750,24 @@ class CostRatio:
         """Which way the cost changes, if at least 80 % of such answers are right; None where nobody can tell."""
         if self.agreed is not None and self.certain is None:
             return None
-        above = self.above(1.0)
-        return "higher" if above >= DIRECTION_CONFIDENCE else "lower" if 1 - above >= DIRECTION_CONFIDENCE else None
+        # A ratio of certainly 1 has none.
+        if self.above(1.0) >= DIRECTION_CONFIDENCE:
+            return "higher"
+        return "lower" if 1 - self.above(_BELOW_ONE) >= DIRECTION_CONFIDENCE else None
 
     def has_grown(self, ratio: float, probability: float) -> bool:
         """Return whether the cost is certainly at least ``ratio`` times what it was.
 
         What is unknown in two texts of a function has no probability: there, every cost that it may have must agree.
-        Of memory, no such answers were examined.
         """
         if self.agreed is not None:
-            return self.metric == "latency" and self.certain is not None and self.certain >= ratio
+            return self.certain is not None and self.certain >= ratio
         return self.above(ratio) >= probability
 
     def has_fallen(self, ratio: float, probability: float) -> bool:
         """Return whether the cost was certainly at least ``ratio`` times what it is; see :meth:`has_grown`."""
         if self.agreed is not None:
-            return self.metric == "latency" and self.certain is not None and self.certain <= 1 / ratio
+            return self.certain is not None and self.certain <= 1 / ratio
         return 1 - self.above(1 / ratio) >= probability
 
 

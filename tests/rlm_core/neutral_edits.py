@@ -101,3 +101,109 @@ def formatted(texts: Sequence[str], *options: str) -> list[str]:
         command = [sys.executable, "-m", "ruff", "format", "--isolated", "--quiet", "--target-version", "py311"]
         subprocess.run([*command, *options, folder], check=True)
         return [path.read_text(encoding="utf-8") for path in paths]
+
+
+def hoisted(text: str) -> str | None:
+    """The function with its first repeated constant in a local name; None where no constant occurs twice."""
+    tree = ast.parse(text)
+    [definition] = tree.body
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    body = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
+    seen: set[object] = set()
+    parents = {
+        child: node for statement in body for node in ast.walk(statement) for child in ast.iter_child_nodes(node)
+    }
+    fixed = {
+        id(child)
+        for node in parents.values()
+        if isinstance(node, (ast.JoinedStr, ast.pattern))
+        for child in ast.walk(node)
+    }
+    for node in parents:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, (str, int)) or id(node) in fixed:
+            continue
+        if node.value in seen and not isinstance(node.value, bool):
+            _Replaced(node.value).visit(ast.Module(body, []))
+            definition.body.insert(len(definition.body) - len(body), ast.parse(f"hoisted_ = {node.value!r}").body[0])
+            return ast.unparse(ast.fix_missing_locations(tree))
+        seen.add(node.value)
+    return None
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts a name in place of a constant."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        is_it = type(node.value) is type(self._value) and node.value == self._value
+        return ast.Name("hoisted_", ast.Load()) if is_it else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+
+def unrolled(text: str) -> str | None:
+    """The function with an assigned or returned list comprehension as a loop; None where it has none."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        for statements in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            for place, statement in enumerate(statements if isinstance(statements, list) else ()):
+                value = getattr(statement, "value", None)
+                is_plain = isinstance(statement, (ast.Assign, ast.Return)) and isinstance(value, ast.ListComp)
+                if is_plain and len(value.generators) == 1 and not value.generators[0].is_async:
+                    [generator] = value.generators
+                    inner: ast.stmt = ast.Expr(_called(ast.Name("listed_", ast.Load()), "append", value.elt))
+                    for condition in reversed(generator.ifs):
+                        inner = ast.If(condition, [inner], [])
+                    loop = ast.For(generator.target, generator.iter, [inner], [])
+                    statement.value = ast.Name("listed_", ast.Load())
+                    statements[place:place] = [ast.parse("listed_ = []").body[0], loop]
+                    return ast.unparse(ast.fix_missing_locations(tree))
+    return None
+
+
+def _called(value: ast.expr, method: str, argument: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(value, method, ast.Load()), [argument], [])
+
+
+def with_format(text: str) -> str | None:
+    """The function with its f-strings as calls of ``str.format``; None where it has none of plain names."""
+    tree = ast.parse(text)
+    found = _Formatted()
+    found.visit(tree)
+    return ast.unparse(ast.fix_missing_locations(tree)) if found.count else None
+
+
+class _Formatted(ast.NodeTransformer):
+    """Replaces f-strings without conversions and format specifications."""
+
+    count = 0
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        pieces, arguments = [], []
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                if value.format_spec is not None or value.conversion != -1:
+                    return node
+                pieces.append("{}")
+                arguments.append(value.value)
+            elif isinstance(value, ast.Constant):
+                pieces.append(str(value.value).replace("{", "{{").replace("}", "}}"))
+        if not arguments:
+            return node
+        self.count += 1
+        return ast.Call(ast.Attribute(ast.Constant("".join(pieces)), "format", ast.Load()), arguments, [])
+
+
+def early(text: str) -> str | None:
+    """The function with a last ``if`` that has no ``else`` as an early return; None where it does not end in one."""
+    tree = ast.parse(text)
+    [definition] = tree.body
+    assert isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef))
+    last = definition.body[-1]
+    if not isinstance(last, ast.If) or last.orelse:
+        return None
+    definition.body[-1:] = [ast.If(ast.UnaryOp(ast.Not(), last.test), [ast.Return(None)], []), *last.body]
+    return ast.unparse(ast.fix_missing_locations(tree))

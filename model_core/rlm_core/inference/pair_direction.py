@@ -14,13 +14,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import evaluated
 from rlm_core.cost.domain.called_names import written_calls
 from rlm_core.cost.domain.syntax import nodes_of, parsed_function
 from rlm_core.queries.function_sizes import analysis_sizes, inputs_of
-from rlm_core.types import CodeText, CostTerm, Metric, SizeValue, WaitKind, WorkFacts
+from rlm_core.types import CodeText, CostTerm, SizeValue, WaitKind, WorkFacts
 
 from .work_mixture import LEAST_WORK, known_wait
 
@@ -29,8 +29,9 @@ _TYPICAL, _LARGE = 10.0, 1000.0
 # The base of an exponent grows for at most so many items: a worst case has passed every other cost by then.
 _MOST_EXPONENT = 40.0
 # The side that seems to cost more counts this share of what is likely beyond the least.
-_SHARE_OF_LIKELY = 0.5
+_SHARE_OF_LIKELY = 0.7
 _MOST_COST = 1e30
+_ROUNDING = 1e-9
 _LEAST_CHANGE = math.log10(1.05)
 """A likely change below this is none: unit costs are not known better, and a rewrite of one line is not a change."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
@@ -42,7 +43,7 @@ _WAIT = " waits"
 
 @dataclass(frozen=True, slots=True)
 class _UnknownCosts:
-    """What calls, operations and waits of unknown cost take, in seconds or bytes."""
+    """The seconds that calls, operations and waits of unknown cost take."""
 
     call: float
     operation: float
@@ -53,48 +54,30 @@ class _UnknownCosts:
         return self.wait if name.endswith(_WAIT) else self.call if name.endswith("()") else self.operation
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """Costs of unknown parts of one metric: ``shared`` are those tried for what both texts have."""
-
-    cheap: _UnknownCosts
-    usual: _UnknownCosts
-    expensive: _UnknownCosts
-    shared: tuple[_UnknownCosts, _UnknownCosts]
-
-
-_RANGES: Mapping[Metric, _Range] = {
-    "latency": _Range(
-        cheap=_UnknownCosts(1e-7, 2e-8, 1e-7),
-        usual=_UnknownCosts(2e-6, 1e-7, 1e-3),
-        expensive=_UnknownCosts(5e-6, 2e-7, 1.0),
-        shared=(_UnknownCosts(1e-7, 2e-8, 1e-7), _UnknownCosts(1e-4, 1e-6, 1.0)),
-    ),
-    "memory": _Range(
-        cheap=_UnknownCosts(0.0, 0.0, 0.0),
-        usual=_UnknownCosts(64.0, 0.0, 0.0),
-        expensive=_UnknownCosts(1024.0, 32.0, 1024.0),
-        shared=(_UnknownCosts(0.0, 0.0, 0.0), _UnknownCosts(4096.0, 64.0, 4096.0)),
-    ),
-}
+# An exclusive part is between cheap and expensive; what both texts have may cost anything.
+_CHEAP = _UnknownCosts(1e-7, 2e-8, 1e-7)
+_USUAL = _UnknownCosts(2e-6, 1e-7, 1e-3)
+_EXPENSIVE = _UnknownCosts(5e-6, 2e-7, 1.0)
+_SHARED = (_CHEAP, _UnknownCosts(1e-4, 1e-6, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
     """Which of two texts costs more: log10 of the second cost over the first.
 
-    ``likely`` is the change with usual unknown costs, ``least`` the smallest over all that is unknown, with its sign.
-    ``sizes`` are those at which the texts were compared; empty for small and large inputs alike.
+    ``likely`` is the change with usual unknown costs. ``certain`` is the smallest over all that is unknown where the
+    text that costs more only does what every call does; 0 if that leaves both directions open. ``sizes`` are those at
+    which the texts were compared; empty for small and large inputs alike.
     """
 
     likely: float
-    least: float
+    certain: float
     sizes: tuple[SizeValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A number of seconds, bytes or calls: what is certain, and what is likely."""
+    """A number of seconds or calls: what is certain, and what is likely."""
 
     least: float
     likely: float
@@ -105,77 +88,116 @@ class _Amount:
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """The costs of one text at sizes: its known part, and how often each unknown part runs, by name."""
+    """The costs of one text at sizes: its known part, how often each unknown part runs, and the largest size."""
 
     known: _Amount
     unknown: Mapping[str, _Amount]
+    size: float
 
 
-def direction(before: CodeText, after: CodeText, metric: Metric) -> Direction | None:
-    """Return which of two texts of a function costs more; None where the facts do not show it.
+def direction(before: CodeText, after: CodeText) -> Direction | None:
+    """Return which of two texts of a function takes longer; None where the facts do not show it.
 
     Both texts have facts from one reading (:func:`.pair_facts.with_pair_facts`). Sizes of ``after`` that somebody gave
     are those of both texts.
     """
     first, second = before.work, after.work
-    if first is None or second is None or metric not in _RANGES:
+    if first is None or second is None:
         return None
     if bool(first.nodes) != bool(second.nodes) or (first.endless is None) != (second.endless is None):
         return None
     if _is_generator(before) != _is_generator(after):
         # A call of a generator runs nothing of it.
         return None
+    if before.text != after.text and _without_guards(before) == _without_guards(after):
+        return None
     sizes = tuple(size for size in after.sizes if size.source in _GIVEN)
-    values, low, high, likely = _RANGES[metric], math.inf, -math.inf, 0.0
-    for one, other in _at_all_sizes(before, after, metric, sizes):
-        for shared in values.shared:
-            low = min(low, _change(one, other, metric, shared, values.expensive, values.cheap, 1.0, _SHARE_OF_LIKELY))
-            high = max(high, _change(one, other, metric, shared, values.cheap, values.expensive, _SHARE_OF_LIKELY, 1.0))
-        usual = _change(one, other, metric, values.usual, values.usual, values.usual, 1.0, 1.0)
-        likely = max(likely, usual, key=abs)
-    least = low if low > 0 else min(high, 0.0)
-    if not least or least * likely <= 0 or abs(likely) < _LEAST_CHANGE:
+    pairs = list(_at_all_sizes(before, after, sizes))
+    changes = [_change(one, other, _USUAL, (_USUAL, _USUAL), (1.0, 1.0)) for one, other in pairs]
+    likely, least = max(changes, key=abs), _least(pairs, _SHARE_OF_LIKELY)
+    if least * likely <= 0 or abs(likely) < _LEAST_CHANGE:
         return None
     if _makes_other_objects(*((before, after) if likely > 0 else (after, before))):
         return None
-    return Direction(likely, least, sizes)
+    certain = _least(pairs, 0.0)
+    return Direction(likely, certain if certain * likely > 0 else 0.0, sizes)
 
 
-def _at_all_sizes(
-    before: CodeText, after: CodeText, metric: Metric, sizes: tuple[SizeValue, ...]
-) -> Iterator[tuple[_Costs, _Costs]]:
+def _least(pairs: Sequence[tuple[_Costs, _Costs]], share: float) -> float:
+    """The change closest to none over all that is unknown, in log10; 0 where both directions are possible.
+
+    ``share`` of what is likely beyond the least counts on the side that costs more.
+    """
+    low, high = math.inf, -math.inf
+    for one, other in pairs:
+        for shared in _SHARED:
+            # A call may work on as many items as the text that it replaces.
+            expensive = replace(_EXPENSIVE, call=_EXPENSIVE.call * max(one.size / _TYPICAL, 1.0))
+            low = min(low, _change(one, other, shared, (expensive, _CHEAP), (1.0, share)))
+            high = max(high, _change(one, other, shared, (_CHEAP, expensive), (share, 1.0)))
+    return low if low > 0 else min(high, 0.0)
+
+
+def _at_all_sizes(before: CodeText, after: CodeText, sizes: tuple[SizeValue, ...]) -> Iterator[tuple[_Costs, _Costs]]:
     """The costs of both texts for each choice of the sizes that are not given.
 
-    A size that is that of no input may be as large as the inputs, or 1.
+    A size that is that of no input may be as large as the inputs, or 1. An input that only one of the texts depends on
+    may be the largest or the smallest of all.
     """
-    largest = max((size.value for size in sizes), default=0.0)
-    choices = [(_TYPICAL, {1.0, _TYPICAL, max(largest, _TYPICAL)})] if sizes else []
-    choices = choices or [(_TYPICAL, {1.0, _TYPICAL}), (_LARGE, {1.0, _LARGE})]
-    for inputs, others in choices:
-        for other in sorted(others):
-            yield _costs(before, metric, sizes, inputs, other), _costs(after, metric, sizes, inputs, other)
+    inputs = [set(inputs_of(code.text, code.work).values()) for code in (before, after)]
+    given = {size.name for size in sizes}
+    largest = max((size.value for size in sizes), default=_LARGE)
+    only_before, only_after = inputs[0] - inputs[1] - given, inputs[1] - inputs[0] - given
+    unequal = [
+        dict.fromkeys(only_before, low) | dict.fromkeys(only_after, high)
+        for low, high in ((1.0, largest), (largest, 1.0))
+    ]
+    is_open = not sizes or not (inputs[0] | inputs[1]) <= given
+    for size in sorted({_TYPICAL, largest}) if is_open else [_TYPICAL]:
+        others = {1.0, _TYPICAL, max(largest, _TYPICAL)} if sizes else {1.0, size}
+        for own in ({}, *unequal) if only_before or only_after else ({},):
+            for other in sorted(others):
+                yield (
+                    _costs(before, sizes, size, own, other),
+                    _costs(after, sizes, size, own, other),
+                )
 
 
-def _costs(code: CodeText, metric: Metric, sizes: Sequence[SizeValue], inputs: float, others: float) -> _Costs:
-    """The costs of a text where inputs that are not given have one size and sizes of no input have another."""
+def _costs(
+    code: CodeText,
+    sizes: Sequence[SizeValue],
+    inputs: float,
+    own: Mapping[str, float],
+    others: float,
+) -> _Costs:
+    """The costs of a text at sizes.
+
+    Args:
+        code: the text with its facts.
+        sizes: the given sizes of inputs.
+        inputs: the size of the other inputs.
+        own: the size of those that only one of the texts depends on.
+        others: the size of what is no input.
+    """
     work = code.work
     assert work is not None
-    values = dict.fromkeys(inputs_of(code.text, work), inputs) | analysis_sizes(code, sizes)
-    costs = work.of(metric)
+    values = {name: own.get(known, inputs) for name, known in inputs_of(code.text, work).items()}
+    values |= analysis_sizes(code, sizes)
+    costs, (least, likely) = work.latency, known_wait(work)
     known = _evaluated(costs.terms, values, others)
     if not costs.terms:
         known = _Amount(costs.known.least, costs.known.likely)
-    if metric == "latency":
-        least, likely = known_wait(work)
-        known = _Amount(known.least + least, known.likely + likely)
-    return _Costs(known, _unknown(work, values, others))
+    largest = max((inputs, *(size.value for size in sizes)))
+    return _Costs(_Amount(known.least + least, known.likely + likely), _unknown(work, values, others), largest)
 
 
 def _unknown(work: WorkFacts, values: Mapping[str, float], others: float) -> dict[str, _Amount]:
-    """How often each part of unknown cost runs."""
+    """How often each part of unknown cost runs; a fraction of a run is one that not every call gets to."""
     repeated = {calls.name: _evaluated(calls.terms, values, others) for calls in work.repeated}
     unknown = {
-        name: repeated.get(name, _Amount(times, times)) for name, times in work.unknown if name not in _EVEN_OPERATIONS
+        name: repeated.get(name, _Amount(math.floor(times + _ROUNDING), times))
+        for name, times in work.unknown
+        if name not in _EVEN_OPERATIONS
     }
     for wait in work.waits:
         if wait.seconds is None or wait.kind is not WaitKind.TIME:
@@ -201,38 +223,32 @@ def _evaluated(terms: Sequence[CostTerm], values: Mapping[str, float], others: f
 def _change(
     first: _Costs,
     second: _Costs,
-    metric: Metric,
     shared: _UnknownCosts,
-    of_first: _UnknownCosts,
-    of_second: _UnknownCosts,
-    share_of_first: float,
-    share_of_second: float,
+    exclusive: tuple[_UnknownCosts, _UnknownCosts],
+    shares: tuple[float, float],
 ) -> float:
     """Log10 of the second cost over the first, for one choice of everything that is unknown.
 
     Args:
         first: costs of the earlier text.
         second: costs of the later text.
-        metric: latency or memory.
         shared: the costs of unknown parts that both have.
-        of_first: those of the parts that only the first has.
-        of_second: those of the parts that only the second has.
-        share_of_first: the share of what is likely beyond the least that counts, of the first text.
-        share_of_second: the same of the second text.
+        exclusive: those of the parts that only the first has, and only the second.
+        shares: the share of what is likely beyond the least that counts, of the first text and of the second.
     """
-    one, other = first.known.at(share_of_first), second.known.at(share_of_second)
+    one, other = first.known.at(shares[0]), second.known.at(shares[1])
     nothing = _Amount(0.0, 0.0)
     for name in first.unknown.keys() | second.unknown.keys():
-        times = first.unknown.get(name, nothing).at(share_of_first)
-        others = second.unknown.get(name, nothing).at(share_of_second)
+        times = first.unknown.get(name, nothing).at(shares[0])
+        others = second.unknown.get(name, nothing).at(shares[1])
         both = min(times, others)
-        one += both * shared.of(name) + (times - both) * of_first.of(name)
-        other += both * shared.of(name) + (others - both) * of_second.of(name)
-    return math.log10(_within(other, metric) / _within(one, metric))
+        one += both * shared.of(name) + (times - both) * exclusive[0].of(name)
+        other += both * shared.of(name) + (others - both) * exclusive[1].of(name)
+    return math.log10(_within(other) / _within(one))
 
 
-def _within(cost: float, metric: Metric) -> float:
-    return min(max(cost, LEAST_WORK[metric]), _MOST_COST)
+def _within(cost: float) -> float:
+    return min(max(cost, LEAST_WORK["latency"]), _MOST_COST)
 
 
 def _makes_other_objects(cheaper: CodeText, other: CodeText) -> bool:
@@ -244,6 +260,33 @@ def _makes_other_objects(cheaper: CodeText, other: CodeText) -> bool:
     if calls is None or others is None:
         return True
     return any(name.lstrip("_")[:1].isupper() and name not in others for name in calls.lines)
+
+
+def _without_guards(code: CodeText) -> str:
+    """The code of a function with each early return as the branch that it is: ``if not x: return`` as ``if x: ...``.
+
+    How often a branch runs is guessed from how it is written, but these run equally often.
+    """
+    node = parsed_function(code.text)
+    if node is None:
+        return code.text
+    body = list(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
+    return ast.dump(ast.Module(_branches(body), []))
+
+
+def _branches(body: list[ast.stmt]) -> list[ast.stmt]:
+    for place, statement in enumerate(body[:-1]):
+        if isinstance(statement, ast.If) and not statement.orelse and [*map(_is_bare_return, statement.body)] == [True]:
+            test = statement.test
+            is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+            kept = test.operand if isinstance(test, ast.UnaryOp) and is_not else ast.UnaryOp(ast.Not(), test)
+            return [*body[:place], ast.If(kept, _branches(body[place + 1 :]), [])]
+    return body[:-1] if body and _is_bare_return(body[-1]) else body
+
+
+def _is_bare_return(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Return) else statement
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _is_generator(code: CodeText) -> bool:

@@ -27,6 +27,7 @@ TASKS = {
     "Predict": {
         "predict": "Predict the cost of the units in files or directories.",
         "sizes": "List the inputs that costs depend on, and their known sizes.",
+        "rank": "Rank several versions of one function by latency.",
         "check": "Check units against their budgets, for CI.",
     },
     "Editors, agents and teams": {

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from rlm_core.cost.at_sizes import evaluated
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Unit
 
@@ -24,6 +25,7 @@ from .finding import DEFAULT_CRITERIA, OF_COMPARISONS, Criteria, Finding, Regres
 # What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
 # callee that the model can now see, changes the cost by a large ratio.
 LEAST_COSTS: Mapping[Metric, float] = MappingProxyType({"latency": 1e-5, "memory": 2.0**15})
+_LARGE = 1000.0  # the size of inputs for which facts give costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,9 @@ class RevisedCosts:
         )
         new_costs = _new_costs(larger, *answers)
         if after.work is not None:
-            # What the facts show is a change for large inputs, too.
+            # What the facts show is a change for large inputs, too, and one that every call pays.
             shown = {change.metric for change in larger if change.certain is not None}
-            new_costs |= {metric: max(new_costs.get(metric, 0.0), after.work.of(metric).large) for metric in shown}
+            new_costs |= {metric: evaluated(after.work.of(metric).terms, {}, _LARGE).least for metric in shown}
         return cls(larger, new_costs, is_faster)
 
 

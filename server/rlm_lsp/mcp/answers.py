@@ -158,6 +158,23 @@ class Comparison(Answer):
     new: list[str] = Field(description="Units of the second side that the first does not have")
 
 
+class CandidateAnswer(Answer):
+    """A candidate by its place in the request, from 0, and the chance that it is the fastest."""
+
+    place: int
+    chance: float
+
+
+class RankingAnswer(Answer):
+    """The answer of ``rank``."""
+
+    candidates: list[CandidateAnswer] = Field(description="The most promising first")
+    measure: int = Field(description="So many of the first contain the fastest with the confidence")
+    confidence: float
+    compared: int = Field(description="Pairs of which one is known to be faster")
+    pairs: int
+
+
 class Effect(Answer):
     """The effect of a statement on the prediction."""
 

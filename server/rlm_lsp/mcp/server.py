@@ -19,12 +19,21 @@ from pydantic import Field, ValidationError
 from rlm_core.boundary import absorb
 from rlm_core.errors import RlmError
 from rlm_core.inference.query_selection import QuerySelection
+from rlm_core.inference.ranking import CONFIDENCE
 from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import Metric
 
 from rlm_lsp import __version__
 
-from .answers import Answer, CheckAnswer, Comparison, ExplanationAnswer, MeasureCommand, Predictions
+from .answers import (
+    Answer,
+    CheckAnswer,
+    Comparison,
+    ExplanationAnswer,
+    MeasureCommand,
+    Predictions,
+    RankingAnswer,
+)
 from .requested_units import Code, Progress
 from .roots import Roots
 from .tools import AgentTools
@@ -34,9 +43,10 @@ Predicts from source text what code costs: latency and peak memory of Python fun
 programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. A number is a median with its
 band in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small
 ones. For larger inputs give their `sizes`, and look at growth and waits. Ratios of two versions are for the same
-small inputs, calibrated on generated edits and too sure on real code: where `compare` is 90 % sure of the direction,
-it is right in 74 % of cases. A regression, faster growth or a loop that may not end is a hint about where to look,
-not a reason to reject a change. To be sure, measure."""
+inputs, or at the sizes that you give: give them. `compare` says which version is cheaper where at least 80 % of such
+answers are right, and otherwise that it cannot tell. How many times cheaper it is, is known much less well. `rank`
+says which of several versions of a function to measure. A regression, faster growth or a loop that may not end is a
+hint about where to look, not a reason to reject a change. To be sure, measure."""
 
 
 def client_roots(context: Context) -> ListRoots | None:
@@ -153,8 +163,8 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     ) -> Annotated[CallToolResult, Comparison]:
         """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
 
-        A ratio below 1 means that the second version is cheaper. On real code a direction that is 90 % sure is right in
-        74 % of cases: measure before you decide.
+        A ratio below 1 means that the second version is cheaper. Where the direction is null, nobody can tell. Give the
+        sizes of inputs: what they decide is the most reliable.
         """
         selection = _selection(None, device, workload)
         if path is not None and before is None and after is None:
@@ -168,6 +178,31 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
             roots,
             lambda folders: tools.compare(
                 folders, Code(None, before, language), _code(None, after, language, sizes), selection, unit
+            ),
+        )
+
+    @server.tool(title="Rank candidates", annotations=reading)
+    def rank(
+        roots: _Roots,
+        candidates: Annotated[list[str], Field(description="Source texts of 2 to 30 versions of one function")],
+        language: _Language = "python",
+        unit: _UnitName = None,
+        sizes: _Sizes = None,
+        confidence: Annotated[
+            float, Field(ge=0.5, le=0.99, description="Chance with which the fastest is among those to measure")
+        ] = CONFIDENCE,
+    ) -> Annotated[CallToolResult, RankingAnswer]:
+        """Rank versions of one function by latency, and say how many of the first ones to measure.
+
+        Each has the chance that it is the fastest. Where two versions cannot be told apart, both keep theirs.
+        """
+        return answered(
+            roots,
+            lambda folders: tools.rank(
+                folders,
+                [Code(None, text, language, _read_sizes(sizes)) for text in candidates],
+                unit,
+                confidence,
             ),
         )
 

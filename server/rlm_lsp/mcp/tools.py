@@ -15,12 +15,13 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.explain import explain, strongest
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
+from rlm_core.inference.ranking import CONFIDENCE, rank
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
-from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction
+from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction, SizeValue
 
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
@@ -32,10 +33,12 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
+from rlm_lsp.rendering.rankings import ranking_lines
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.settings.sizes import without_sizes
 
 from .answers import (
+    CandidateAnswer,
     CheckAnswer,
     Comparison,
     Effect,
@@ -45,6 +48,7 @@ from .answers import (
     MeasureCommand,
     PredictionRow,
     Predictions,
+    RankingAnswer,
     RatioRow,
     UnreadFiles,
     finite,
@@ -148,6 +152,36 @@ class AgentTools:
         return self._compared(
             self._units.of_code(roots, before), self._units.of_code(roots, after), selection, unit, after.sizes
         )
+
+    def rank(
+        self,
+        roots: Roots,
+        candidates: Sequence[Code],
+        unit: str | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> tuple[list[str], RankingAnswer]:
+        """Rank texts of one function by latency; the sizes are those of the first candidate.
+
+        Raises:
+            RlmError: a text cannot be used, or does not have that function or exactly one.
+        """
+        texts = []
+        for number, code in enumerate(candidates):
+            units = [entry for entry in self._units.of_code(roots, code) if entry.analysed.code.basis == "call"]
+            chosen = named(units, unit) if unit is not None else units
+            if len(chosen) != 1:
+                raise DataError(f"candidate {number}: name one function of these: {names_of(units)}")
+            texts.append(chosen[0].analysed.code)
+        sizes = [SizeValue(name, value) for name, value in candidates[0].sizes.items()] if candidates else []
+        ranking = rank(self._predictor, texts, sizes, confidence)
+        answer = RankingAnswer(
+            candidates=[CandidateAnswer(place=one.place, chance=one.chance) for one in ranking.candidates],
+            measure=ranking.measure,
+            confidence=ranking.confidence,
+            compared=ranking.compared,
+            pairs=ranking.pairs,
+        )
+        return ranking_lines(ranking, [f"candidate {number}" for number in range(len(texts))]), answer
 
     def compare_revision(
         self,
@@ -309,7 +343,8 @@ class AgentTools:
                 qualname = analysed.unit.qualname
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
-        small = [row.qualname for row in rows if not row.sizes and row.ratio is not None]
+        at_sizes = {row.qualname for row in rows if row.sizes}
+        small = [row.qualname for row in rows if row.ratio is not None and row.qualname not in at_sizes]
         if sizes and small:
             lines.append(say.not_at_sizes_line(list(dict.fromkeys(small)), sizes))
         elif small:

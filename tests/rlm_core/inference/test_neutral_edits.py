@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 
 import pytest
 import rlm_core
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import CodeText, Query
+from rlm_core.types import CodeText, CostRatio, Query
 
-from tests.rlm_core.neutral_edits import STANDARD_LIBRARY, annotated, commented, formatted, renamed
+from tests.rlm_core.neutral_edits import (
+    STANDARD_LIBRARY,
+    annotated,
+    commented,
+    early,
+    formatted,
+    hoisted,
+    renamed,
+    with_format,
+)
 
 COUNT = 100
 QUERIES = [Query("latency"), Query("memory")]
@@ -61,3 +71,25 @@ def test_a_type_hint_is_evidence_for_both_texts_that_are_compared() -> None:
     known = [ratio for ratio in ratios if ratio is not None]
     assert len(known) >= COUNT
     assert sum(abs(math.log(ratio)) <= math.log(1.05) for ratio in known) / len(known) >= 0.98
+
+
+def compared(spelling: Callable[[str], str | None]) -> list[CostRatio]:
+    """The ratios of the latencies of functions of the standard library and of their other spellings."""
+    others = [(text, other) for text in STANDARD_LIBRARY if units_of(text) and (other := spelling(text)) is not None]
+    pairs = [(code_of(ast.unparse(ast.parse(text))), code_of(other)) for text, other in others[:COUNT]]
+    return [line[0] for line in rlm_core.load().compare(pairs, [[Query("latency")]] * len(pairs)) or ()]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "count", "told"), [(hoisted, 80, 0), (early, 20, 0), (with_format, 15, 1), (renamed, 100, 0)]
+)
+def test_of_two_spellings_none_is_said_to_be_slower(
+    spelling: Callable[[str], str | None], count: int, told: int
+) -> None:
+    """``str.format`` costs more than an f-string, as far as measured costs of both are known: of one function."""
+    ratios = compared(spelling)
+    assert len(ratios) >= count
+    assert sum(ratio.direction is not None for ratio in ratios) <= told
+    assert not any(ratio.has_grown(1.5, 0.9) or ratio.has_fallen(1.5, 0.9) for ratio in ratios)
+    within = [ratio.ratio is not None and abs(math.log(ratio.ratio)) <= math.log(1.1) for ratio in ratios]
+    assert sum(within) >= len(within) - told

@@ -139,8 +139,8 @@ def test_all_costs_of_a_unit_that_have_grown_are_one_finding() -> None:
     assert (finding.code, finding.metric, finding.rise) == ("regression", "latency", rise)
     assert finding.message == (
         "latency of f is predicted to grow about 2× since HEAD (over 99 % probability of at least 1.5×);"
-        " its peak memory about 3× (over 99 %); its latency is predicted to grow as n^2 in xs instead of n"
-        " (85 % probability)"
+        " its peak memory about 3× (over 99 % probability of at least 1.5×);"
+        " its latency is predicted to grow as n^2 in xs instead of n (85 % probability)"
     )
 
 
@@ -440,18 +440,25 @@ ONE_LOOP = "def f(edges):\n    ends = set()\n    for edge in edges:\n        end
 TWO_LOOPS = ONE_LOOP.replace("        ends.add(edge)\n", "        for other in edges:\n            ends.add(other)\n")
 
 
-@pytest.mark.parametrize(
-    ("after", "ratio"),
-    [
-        (TWO_LOOPS, 9.0),  # the facts alone show it
-        (ONE_LOOP.replace("add(edge)", "add(fetch(edge))"), pytest.approx(1.0, rel=0.1)),
-    ],
-)
-def test_a_change_that_the_model_does_not_see_counts_where_the_facts_are_clear(after: str, ratio: float) -> None:
-    texts = [CodeText(text, "python", "call", work=work_facts(text)) for text in (ONE_LOOP, after)]
-    compared = replace(changed(9.0), agreed=0.0)  # no agreement
+@pytest.mark.parametrize(("certain", "found"), [(9.0, True), (1.4, False), (None, False), (1 / 9, False)])
+def test_a_function_has_regressed_where_its_facts_are_certain(certain: float | None, found: bool) -> None:
+    # The model alone is sure, which is not enough.
+    compared = replace(changed(9.0), agreed=0.5, certain=certain)
+    after = CodeText(TWO_LOOPS, "python", "call", work=work_facts(TWO_LOOPS))
     small = [predicted(1e-6)]
-    costs = RevisedCosts.of(texts[0], texts[1], [compared], (small, small), RegressionRule())
-    assert [change.ratio for change in costs.larger] == [ratio]
+    costs = RevisedCosts.of(after, [compared], (small, small), RegressionRule())
+    assert bool(costs.larger) is found
     # What is small for small inputs is not for those that the facts are about.
-    assert (costs.new_costs["latency"] >= LEAST_COSTS["latency"]) is (ratio == 9.0)
+    assert (costs.new_costs["latency"] >= LEAST_COSTS["latency"]) is found
+    findings = grown(UNIT, Rules(), costs.larger, costs.new_costs)
+    assert [(finding.probability, finding.message) for finding in findings] == (
+        [(None, "latency of f is predicted to grow at least 9× since HEAD, by what its text shows")] if found else []
+    )
+
+
+def test_a_function_is_faster_where_its_facts_are_certain() -> None:
+    after = CodeText(ONE_LOOP, "python", "call", work=work_facts(ONE_LOOP))
+    for certain, is_faster in ((0.2, True), (0.9, False), (None, False)):
+        compared = replace(changed(0.1), agreed=-0.5, certain=certain)
+        answers = [predicted(1e-3)], [predicted(1e-4)]
+        assert RevisedCosts.of(after, [compared], answers, RegressionRule()).is_faster is is_faster

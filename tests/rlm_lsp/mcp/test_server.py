@@ -33,7 +33,7 @@ from tests.paths import REPOSITORY
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio]
 
-TOOLS = {"predict", "compare", "explain", "check", "measure_command"}
+TOOLS = {"predict", "compare", "rank", "explain", "check", "measure_command"}
 SLOW = "def f(values):\n    return [v for i, v in enumerate(values) if v not in values[:i]]\n"
 FAST = "def f(values):\n    return list(dict.fromkeys(values))\n"
 Mode = Literal["legacy", "auto"]
@@ -352,7 +352,7 @@ async def test_answers_are_at_the_sizes_that_the_agent_gives(tmp_path: Path) -> 
     assert rows["g"]["bound"]["calls"] == {"fetch()": 2_000}
     assert "at items=10k asked about" in text
     assert ratios["rows"][0]["sizes"] == {"items": 10_000}
-    assert "at items=10k about" in compared
+    assert "at items=10k over 999×" in compared
     assert [part.text for part in unknown.content] == [  # type: ignore[union-attr]
         "no cost of f depends on the size of 'rows'; they depend on items"
     ]
@@ -361,11 +361,25 @@ async def test_answers_are_at_the_sizes_that_the_agent_gives(tmp_path: Path) -> 
 
 async def test_it_says_where_nothing_supports_a_number_at_the_sizes(tmp_path: Path) -> None:
     before = "def g(orders):\n    for order in orders:\n        order.send()\n"
-    after = "def g(orders):\n    for order in orders:\n        order.send()\n        order.close()\n"
+    after = "def g(orders):\n    for order in orders:\n        order.post()\n"
     async with connected(tmp_path) as client:
         compared, ratios = await call(client, "compare", before=before, after=after, sizes={"orders": "10k"})
     assert ratios["rows"][0]["sizes"] == {}
+    assert [row["direction"] for row in ratios["rows"]] == [None, None]
+    assert "cannot tell which costs more" in compared
     assert "nothing supports a number at orders=10k for g" in compared
+
+
+async def test_candidates_are_ranked_at_the_sizes(tmp_path: Path) -> None:
+    texts = [SLOW, FAST, "def f(values):\n    return first(values)\n"]
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "rank", candidates=texts, sizes={"values": "10k"})
+        assert "takes 2 to 30 candidates, not 1" in await refused(client, "rank", candidates=texts[:1])
+        assert "there is no unit 'g'" in await refused(client, "rank", candidates=texts, unit="g")
+    assert answer["candidates"][0]["place"] == 1
+    assert answer["pairs"] == 3
+    assert sum(one["chance"] for one in answer["candidates"]) == pytest.approx(1)
+    assert text.splitlines()[0].endswith("candidate 1")
 
 
 async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
@@ -381,7 +395,9 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
     for row, change in zip(answer["rows"], expected, strict=True):
         band = change.bands[0]
         shown = [row[name] for name in ("ratio", "low", "high", "coverage", "probability_higher")]
-        assert shown == [change.ratio, band.low, band.high, band.coverage, change.above(1.0)]
+        probability = change.above(1.0) if change.direction is not None else None
+        assert shown == [change.ratio, band.low, band.high, band.coverage, probability]
+        assert row["direction"] == change.direction
     assert answer["rows"][0]["growth_after"]["class"] == "n"
     # Wherever a value is found, the copies of the values before it are as long.
     assert answer["rows"][0]["growth_before"]["class"] == "n^2"

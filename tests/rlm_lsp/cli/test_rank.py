@@ -1,0 +1,79 @@
+"""Versions of one function on the command line: ranked, with how many of them to measure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rlm_lsp.cli.app import app
+
+pytestmark = pytest.mark.timeout(120)
+
+SLOW = """\
+def distinct(items):
+    seen = []
+    for item in items:
+        if item not in seen:
+            seen.append(item)
+    return seen
+"""
+FAST = "def distinct(items):\n    return list(dict.fromkeys(items))\n"
+OTHER = "\n\ndef other(items):\n    return distinct(items)\n"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["rank", *map(str, arguments)])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    slow, fast = tmp_path / "slow.py", tmp_path / "fast.py"
+    slow.write_text(SLOW)
+    fast.write_text(FAST + OTHER)
+    return slow, fast
+
+
+def test_the_faster_version_comes_first_at_the_sizes(files: tuple[Path, Path]) -> None:
+    slow, fast = files
+    result = run(slow, f"{fast}::distinct", "--size", "items=10k", "--confidence", "0.7")
+    assert result.exit_code == 0, result.output
+    first, second, last = result.stdout.splitlines()
+    assert first.endswith("fast.py::distinct")
+    assert second.endswith("slow.py")
+    assert last == (
+        "measure the first: the fastest is among them with at least 70 % probability (1 of 1 pairs could be told apart)"
+    )
+
+
+def test_json_has_the_chances(files: tuple[Path, Path]) -> None:
+    slow, fast = files
+    answer = json.loads(run(slow, f"{fast}::distinct", "--size", "items=10k", "--format", "json").stdout)
+    assert [one["candidate"] for one in answer["candidates"]] == [f"{fast}::distinct", str(slow)]
+    assert sum(one["chance"] for one in answer["candidates"]) == pytest.approx(1)
+    assert (answer["measure"], answer["confidence"], answer["at_sizes"]) == (2, 0.8, True)
+
+
+def test_versions_that_cannot_be_told_apart_are_all_measured(tmp_path: Path) -> None:
+    for name in ("fetch", "load"):
+        (tmp_path / f"{name}.py").write_text(f"def f(path):\n    return {name}(path)\n")
+    result = run(tmp_path / "fetch.py", tmp_path / "load.py")
+    assert result.stdout.splitlines()[-1] == "cannot tell which is faster: measure all"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["{fast}", "{slow}"], "name one function as FILE::NAME; there are: distinct, other"),
+        (["{fast}::missing", "{slow}"], "name one function as FILE::NAME"),
+        (["{slow}"], "name 2 to 30 candidates"),
+        (["{slow}", "{slow}", "--size", "items"], "`items` is not NAME=VALUE"),
+        (["{slow}", "{slow}", "--size", "items=many"], "`many` is not a size"),
+    ],
+)
+def test_mistakes_are_one_line(files: tuple[Path, Path], arguments: list[str], why: str) -> None:
+    slow, fast = files
+    result = run(*(argument.format(slow=slow, fast=fast) for argument in arguments))
+    assert result.exit_code != 0
+    assert why in f"{result.output}{result.exception}"
