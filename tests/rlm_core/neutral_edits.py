@@ -144,30 +144,6 @@ class _Replaced(ast.NodeTransformer):
         return node
 
 
-def unrolled(text: str) -> str | None:
-    """The function with an assigned or returned list comprehension as a loop; None where it has none."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        for statements in (getattr(node, "body", None), getattr(node, "orelse", None)):
-            for place, statement in enumerate(statements if isinstance(statements, list) else ()):
-                value = getattr(statement, "value", None)
-                is_plain = isinstance(statement, (ast.Assign, ast.Return)) and isinstance(value, ast.ListComp)
-                if is_plain and len(value.generators) == 1 and not value.generators[0].is_async:
-                    [generator] = value.generators
-                    inner: ast.stmt = ast.Expr(_called(ast.Name("listed_", ast.Load()), "append", value.elt))
-                    for condition in reversed(generator.ifs):
-                        inner = ast.If(condition, [inner], [])
-                    loop = ast.For(generator.target, generator.iter, [inner], [])
-                    statement.value = ast.Name("listed_", ast.Load())
-                    statements[place:place] = [ast.parse("listed_ = []").body[0], loop]
-                    return ast.unparse(ast.fix_missing_locations(tree))
-    return None
-
-
-def _called(value: ast.expr, method: str, argument: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(value, method, ast.Load()), [argument], [])
-
-
 def with_format(text: str) -> str | None:
     """The function with its f-strings as calls of ``str.format``; None where it has none of plain names."""
     tree = ast.parse(text)

@@ -3,16 +3,16 @@
     python -m tools.experiments.agent_loop --out agents.json
 
 For each task of ``agent_tasks`` the slow function and its two rewrites run here, interleaved; their medians decide
-which rewrite is faster. The scripted agent sees the texts alone: it asks the tool ``compare`` over stdio, through the
-SDK's client, once for the first rewrite against the second, and once for each rewrite against the slow function, where
-it picks the lower ratio. A ratio of exactly 1, or two equal ones, pick none. The table's last line says how often the
-answers about a rewrite and the slow function are right about which of the two is faster.
+which rewrite is faster. The scripted agent sees the texts and the sizes of the arguments: it asks the tool ``compare``
+over stdio, through the SDK's client, for the first rewrite against the second, and for each rewrite against the slow
+function. Where the tool cannot tell, the agent picks none.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import inspect
 import json
 import math
 import os
@@ -36,15 +36,16 @@ FORMS = ("slow", "first", "second")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One task: medians in seconds, the ratios of ``compare``, and what was picked ("" for none)."""
+    """One task: medians in seconds, which rewrite is faster, and what the answers pick ("" for none).
+
+    ``rewrites`` are the directions of the rewrites' costs compared with the slow function.
+    """
 
     name: str
     seconds: dict[str, float]
-    direct: float
-    against_slow: tuple[float, float]
     faster: str
-    picked_direct: str
-    picked_against_slow: str
+    picked: str
+    rewrites: tuple[str, str]
 
 
 def functions(task: Task) -> dict[str, Callable[..., Any]]:
@@ -93,12 +94,28 @@ def is_same(left: Any, right: Any) -> bool:
     return math.isclose(left, right) if isinstance(left, float) else bool(left == right)
 
 
-async def latency_ratio(client: Client, before: str, after: str) -> float:
-    """Return the answer of ``compare`` about the latency of the one function that both texts define."""
-    answer = await client.call_tool("compare", {"before": before, "after": after})
+def sizes_of(task: Task) -> dict[str, float]:
+    """The sizes of a task's arguments, as an agent knows them: numbers, and lengths of what is outside and inside."""
+    arguments = task.arguments(random.Random(18))
+    names = list(inspect.signature(functions(task)["slow"]).parameters)
+    sizes: dict[str, float] = {}
+    for name, value in zip(names, arguments, strict=True):
+        if isinstance(value, int):
+            sizes[name] = value
+            continue
+        sizes[name] = len(value)
+        inside = next(iter(value), None) if isinstance(value, (list, tuple)) else None
+        if isinstance(inside, (list, tuple, str)):
+            sizes[f"{name}[]"] = sum(map(len, value)) / len(value)
+    return sizes
+
+
+async def cost_direction(client: Client, before: str, after: str, sizes: dict[str, float]) -> str:
+    """Return the answer of ``compare`` about a latency: ``higher``, ``lower``, or nothing where it cannot tell."""
+    answer = await client.call_tool("compare", {"before": before, "after": after, "sizes": sizes})
     assert answer.structured_content is not None, answer
     [row] = [row for row in answer.structured_content["rows"] if row["metric"] == "latency"]
-    return float(row["ratio"])
+    return row["direction"] or ""
 
 
 def lower(first: float, second: float) -> str:
@@ -108,20 +125,12 @@ def lower(first: float, second: float) -> str:
 
 async def play(task: Task, client: Client, seconds: dict[str, float]) -> Outcome:
     """Ask about one task."""
-    direct = await latency_ratio(client, task.first, task.second)
-    against = (
-        await latency_ratio(client, task.slow, task.first),
-        await latency_ratio(client, task.slow, task.second),
-    )
-    return Outcome(
-        task.name,
-        seconds,
-        direct,
-        against,
-        lower(seconds["first"], seconds["second"]),
-        lower(1.0, direct),
-        lower(*against),
-    )
+    sizes = sizes_of(task)
+    direct = await cost_direction(client, task.first, task.second, sizes)
+    one = await cost_direction(client, task.slow, task.first, sizes)
+    other = await cost_direction(client, task.slow, task.second, sizes)
+    picked = {"higher": "first", "lower": "second"}.get(direct, "")
+    return Outcome(task.name, seconds, lower(seconds["first"], seconds["second"]), picked, (one, other))
 
 
 async def run() -> list[Outcome]:
@@ -136,28 +145,21 @@ async def run() -> list[Outcome]:
 
 def table(outcomes: list[Outcome]) -> str:
     """A row per task, and the counts."""
-    lines = [
-        "| task | slow | first | second | faster | second over first | picked | picked by two questions |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| task | slow | first | second | faster | picked |", "|---|---|---|---|---|---|"]
     for outcome in outcomes:
         times = " | ".join(f"{outcome.seconds[form] * 1e6:,.0f} µs" for form in FORMS)
-        measured = outcome.seconds["second"] / outcome.seconds["first"]
-        ratios = f"{measured:.2g}× measured, {outcome.direct:.2g}× predicted"
-        lines.append(
-            f"| `{outcome.name}` | {times} | {outcome.faster} | {ratios}"
-            f" | {outcome.picked_direct or 'none'} | {outcome.picked_against_slow or 'none'} |"
-        )
-    direct = sum(outcome.picked_direct == outcome.faster for outcome in outcomes)
-    two = sum(outcome.picked_against_slow == outcome.faster for outcome in outcomes)
-    lines += ["", f"Picked the faster one: {direct} of {len(outcomes)} asked directly, {two} by two questions."]
+        lines.append(f"| `{outcome.name}` | {times} | {outcome.faster} | {outcome.picked or 'cannot tell'} |")
+    picked = [outcome for outcome in outcomes if outcome.picked]
+    right = sum(outcome.picked == outcome.faster for outcome in picked)
+    lines += ["", f"Picked one of two rewrites: {len(picked)} of {len(outcomes)} times, {right} right."]
     pairs = [
-        (outcome, form, ratio)
+        (said == "lower", outcome.seconds[form] < outcome.seconds["slow"])
         for outcome in outcomes
-        for form, ratio in zip(FORMS[1:], outcome.against_slow, strict=True)
+        for form, said in zip(FORMS[1:], outcome.rewrites, strict=True)
+        if said
     ]
-    right = sum((outcome.seconds[form] < outcome.seconds["slow"]) == (ratio < 1) for outcome, form, ratio in pairs)
-    lines.append(f"Rewrites whose ratio to the slow function is on the right side of 1: {right} of {len(pairs)}.")
+    right = sum(said is true for said, true in pairs)
+    lines.append(f"Answered whether a rewrite is faster: {len(pairs)} of {2 * len(outcomes)} times, {right} right.")
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rlm_core.cost.at_sizes import evaluated
 from rlm_core.cost.domain.called_names import written_calls
@@ -32,6 +33,8 @@ _MOST_EXPONENT = 40.0
 _SHARE_OF_LIKELY = 0.7
 _MOST_COST = 1e30
 _ROUNDING = 1e-9
+# More runs of an unknown part are those of a loop over a constant, which may be in a branch.
+_MOST_CERTAIN = 4
 _LEAST_CHANGE = math.log10(1.05)
 """A likely change below this is none: unit costs are not known better, and a rewrite of one line is not a change."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
@@ -112,6 +115,8 @@ def direction(before: CodeText, after: CodeText) -> Direction | None:
     if before.text != after.text and _without_guards(before) == _without_guards(after):
         return None
     sizes = tuple(size for size in after.sizes if size.source in _GIVEN)
+    if _falls(before, sizes, 1.0) or _falls(after, sizes, 1.0):
+        return None
     pairs = list(_at_all_sizes(before, after, sizes))
     changes = [_change(one, other, _USUAL, (_USUAL, _USUAL), (1.0, 1.0)) for one, other in pairs]
     likely, least = max(changes, key=abs), _least(pairs, _SHARE_OF_LIKELY)
@@ -120,7 +125,18 @@ def direction(before: CodeText, after: CodeText) -> Direction | None:
     if _makes_other_objects(*((before, after) if likely > 0 else (after, before))):
         return None
     certain = _least(pairs, 0.0)
+    if _falls(before, sizes, 0.0) or _falls(after, sizes, 0.0):
+        certain = 0.0
     return Direction(likely, certain if certain * likely > 0 else 0.0, sizes)
+
+
+def _falls(code: CodeText, sizes: Sequence[SizeValue], share: float) -> bool:
+    """Return whether a cost gets smaller with its inputs: then what is taken off its sum was not understood.
+
+    ``share`` of what is likely beyond the least counts.
+    """
+    costs = [_costs(code, sizes, size, {}, size).known.at(share) for size in (1.0, _TYPICAL, _LARGE)]
+    return any(large < small - max(_ROUNDING, _ROUNDING * small) for small, large in pairwise(costs))
 
 
 def _least(pairs: Sequence[tuple[_Costs, _Costs]], share: float) -> float:
@@ -195,7 +211,7 @@ def _unknown(work: WorkFacts, values: Mapping[str, float], others: float) -> dic
     """How often each part of unknown cost runs; a fraction of a run is one that not every call gets to."""
     repeated = {calls.name: _evaluated(calls.terms, values, others) for calls in work.repeated}
     unknown = {
-        name: repeated.get(name, _Amount(math.floor(times + _ROUNDING), times))
+        name: repeated.get(name, _Amount(min(math.floor(times + _ROUNDING), _MOST_CERTAIN), times))
         for name, times in work.unknown
         if name not in _EVEN_OPERATIONS
     }
@@ -209,7 +225,8 @@ def _unknown(work: WorkFacts, values: Mapping[str, float], others: float) -> dic
 
 def _evaluated(terms: Sequence[CostTerm], values: Mapping[str, float], others: float) -> _Amount:
     """The value of a sum at sizes; an exponential part is a worst case, and counts as such."""
-    exponential, rest = [], []
+    exponential: list[CostTerm] = []
+    rest: list[CostTerm] = []
     for term in terms:
         (exponential if any(factor.base > 1 for factor in term.factors) else rest).append(term)
     amount = evaluated(rest, values, others)
@@ -268,7 +285,7 @@ def _without_guards(code: CodeText) -> str:
     How often a branch runs is guessed from how it is written, but these run equally often.
     """
     node = parsed_function(code.text)
-    if node is None:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return code.text
     body = list(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
     return ast.dump(ast.Module(_branches(body), []))

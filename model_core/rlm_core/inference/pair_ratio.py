@@ -33,7 +33,7 @@ _LEAST_CHANGE, _MOST_CHANGE = 0.05, 2.0
 # repositories that an optimising agent rewrote, and of solutions of one problem at given sizes. A negative quantile is
 # a wrong direction. `python -m tools.experiments.directions` measures them again.
 _SMALL = Residuals(
-    (-2.14, -1.9, -1.2, -0.52, -0.06, 0.13, 0.23, 0.33, 0.45, 0.67, 0.94, 1.14, 1.71, 2.9, 4.17, 6.19, 6.95), 6, 260
+    (-2.14, -1.91, -1.2, -0.53, -0.07, 0.13, 0.23, 0.33, 0.45, 0.67, 0.94, 1.14, 1.71, 2.94, 4.21, 6.2, 6.96), 6, 257
 )
 _SIZED = Residuals(
     (-1.51, -1.31, -0.96, -0.64, -0.13, 0.02, 0.17, 0.36, 0.53, 0.68, 0.88, 1.08, 1.38, 1.85, 2.21, 3.7, 4.13), 107, 241
@@ -89,11 +89,15 @@ def pair_ratio(
     return replace(directed(ratio, found), agreed=agreement(moved, found.likely), certain=10**found.certain)
 
 
+def scaled_change(change: Direction) -> float:
+    """The expected size of a change in log10, of which measured changes are multiples."""
+    return math.copysign(min(abs(change.likely), _MOST_CHANGE) + _LEAST_CHANGE, change.likely)
+
+
 def directed(ratio: CostRatio, change: Direction) -> CostRatio:
     """A ratio of latencies whose direction the facts state, with the band of such changes."""
     residuals = _SIZED if change.sizes else _SMALL
-    size = math.copysign(min(abs(change.likely), _MOST_CHANGE) + _LEAST_CHANGE, change.likely)
-    logs = np.sort(size * np.asarray(residuals.quantiles))
+    logs = np.sort(scaled_change(change) * np.asarray(residuals.quantiles))
     quantiles = tuple(float(10**log) for log in logs)
     source = CalibrationSource(f"{_TASK}/{ratio.basis}/{ratio.metric}")
     of_coverage = bands(quantiles, residuals.groups, residuals.rows, source)

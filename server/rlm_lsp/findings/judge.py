@@ -139,7 +139,7 @@ class Judgement:
         self.abstained += [change.abstained for change in changes if change.abstained is not None]
         before, after = case.before, case.analysed.code
         if before is not None and is_own_change(before, after):
-            unit, costs = case.analysed.unit, RevisedCosts.of(after, changes, answers, case.criteria.regression)
+            unit, costs = case.analysed.unit, RevisedCosts.of(changes, answers, case.criteria.regression)
             findings = grown(unit, case.rules, costs.larger, costs.new_costs, work.growth, case.criteria)
             self._add(case, findings)
             self.is_slower = any(finding.metric == "latency" for finding in findings)

@@ -2,8 +2,8 @@
 
 Input: a unit, the ratios of its costs since the revision, and the predictions for both texts. Output: findings, and
 whether the unit is faster. A finding needs more than a comparison, since of two revisions of a function most cost the
-same: the facts must show the change whatever the unknown parts of both texts cost
-(:mod:`rlm_core.inference.pair_direction`). It has no probability then: it says what was found.
+same: both texts must fix their cost. Where anything about a function is unknown, no rule that was examined was right
+often enough (docs/design/cost-analysis.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rlm_core.cost.at_sizes import evaluated
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Unit
 
@@ -25,7 +24,6 @@ from .finding import DEFAULT_CRITERIA, OF_COMPARISONS, Criteria, Finding, Regres
 # What a function must cost at least for a regression to be a finding, in SI units: below that a line more or less, or a
 # callee that the model can now see, changes the cost by a large ratio.
 LEAST_COSTS: Mapping[Metric, float] = MappingProxyType({"latency": 1e-5, "memory": 2.0**15})
-_LARGE = 1000.0  # the size of inputs for which facts give costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +40,21 @@ class RevisedCosts:
     @classmethod
     def of(
         cls,
-        after: CodeText,
         changes: Sequence[CostRatio],
         answers: tuple[Sequence[Prediction], Sequence[Prediction]],
         rule: RegressionRule,
     ) -> RevisedCosts:
         """Read the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
-        larger = tuple(change for change in changes if change.has_grown(rule.ratio, rule.probability))
+        known = [change for change in changes if change.agreed is None]
+        larger = tuple(change for change in known if change.has_grown(rule.ratio, rule.probability))
         old = {prediction.metric: prediction.median or 0.0 for prediction in reversed(answers[0])}
         is_faster = any(
             change.metric == "latency"
             and change.has_fallen(rule.ratio, rule.probability)
             and old.get("latency", 0.0) >= LEAST_COSTS["latency"]
-            for change in changes
+            for change in known
         )
-        new_costs = _new_costs(larger, *answers)
-        if after.work is not None:
-            # What the facts show is a change for large inputs, too, and one that every call pays.
-            shown = {change.metric for change in larger if change.certain is not None}
-            new_costs |= {metric: evaluated(after.work.of(metric).terms, {}, _LARGE).least for metric in shown}
-        return cls(larger, new_costs, is_faster)
+        return cls(larger, _new_costs(larger, *answers), is_faster)
 
 
 def grown(
@@ -108,7 +101,6 @@ def grown(
             )
         ]
     first = costs[0]
-    probabilities = [change.above(rule.ratio) for change in costs if change.certain is None]
     return [
         Finding(
             "regression",
@@ -118,7 +110,7 @@ def grown(
             unit.qualname,
             first.metric,
             first.metric if first.device is None else f"{first.metric} on {first.device}",
-            max(probabilities, default=None),
+            max(change.above(rule.ratio) for change in costs),
             change=first,
             rise=fast[0] if fast else None,
         )

@@ -24,7 +24,6 @@ from .escaping import message
 COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
 COMMENT_FOOT = "The costs are predicted from the text by rlm-lsp; nothing was run."
 NO_FINDINGS = "No findings."
-_MOST_RATIO = 999.0  # that is shown
 _ON_DEVICES = frozenset({"kernel", "module", "network"})
 _PLACES = {OF_CLIENT: "the editor's settings", "environment": "the environment"}
 
@@ -66,21 +65,17 @@ def over_budget_message(unit: Unit, budget: Budget, prediction: Prediction, prob
 def regression_message(
     unit: Unit, changes: Sequence[CostRatio], rises: Sequence[GrowthRise], revision: str, ratio: float
 ) -> str:
-    """``latency of f is predicted to grow at least 4× since HEAD, by what its text shows``.
+    """``latency of f is predicted to grow about 4× since HEAD (92 % probability of at least 1.5×)``.
 
-    ``changes`` are the costs that have grown; further ones and faster growth follow. A ratio that has a probability is
-    ``about 4× since HEAD (92 % probability of at least 1.5×)``.
+    ``changes`` are the costs that have grown; further ones and faster growth follow.
     """
     parts: list[str] = []
     for change in changes:
         device = f" on {change.device}" if change.device and change.basis in _ON_DEVICES else ""
         metric = f"{labels.METRIC_WORDS[change.metric]}{device}"
-        if change.certain is not None:
-            by, why = f"at least {labels.times(min(change.certain, _MOST_RATIO))}", ", by what its text shows"
-        else:
-            by = labels.about(change.ratio) if change.ratio is not None else ""
-            # The setting as it was written: `1.25×` is not `1.2×`.
-            why = f" ({percent(change.above(ratio))} probability of at least {ratio:g}×)"
+        by = labels.about(change.ratio) if change.ratio is not None else ""
+        # The setting as it was written: `1.25×` is not `1.2×`.
+        why = f" ({percent(change.above(ratio))} probability of at least {ratio:g}×)"
         if parts:
             parts.append(f"its {metric} {by}{why}")
         else:
