@@ -724,7 +724,7 @@ class CostRatio:
 
     ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
     not rest on both. ``certain`` is the ratio closest to 1 that unknown parts of the texts allow, for small and for
-    large inputs, by what every call does; None where nobody can tell which costs more. ``sizes`` are those at which the
+    large inputs, by what every call does; None where it is unknown which costs more. ``sizes`` are those at which the
     costs were compared; empty for small inputs. ``crossing`` is known where both texts fix everything but one size.
     """
 
@@ -747,7 +747,7 @@ class CostRatio:
 
     @property
     def direction(self) -> Literal["higher", "lower"] | None:
-        """Which way the cost changes, if at least 80 % of such answers are right; None where nobody can tell."""
+        """Which way the cost changes, if at least 80 % of such answers are right; None where it is unknown."""
         if self.agreed is not None and self.certain is None:
             return None
         # A ratio of certainly 1 has none.

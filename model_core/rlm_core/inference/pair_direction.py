@@ -39,7 +39,7 @@ _LEAST_CHANGE = math.log10(1.05)
 """A likely change below this is none: unit costs are not known better, and a rewrite of one line is not a change."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
 _EVEN_OPERATIONS = frozenset({"format", "bool", "iter"})
-# What a size may come from if somebody asked about it, rather than where it was seen.
+# What a size may come from if the user asked about it, rather than where it was seen.
 _GIVEN = frozenset({"query", "comment", "settings"})
 _WAIT = " waits"
 
@@ -101,7 +101,7 @@ class _Costs:
 def direction(before: CodeText, after: CodeText) -> Direction | None:
     """Return which of two texts of a function takes longer; None where the facts do not show it.
 
-    Both texts have facts from one reading (:func:`.pair_facts.with_pair_facts`). Sizes of ``after`` that somebody gave
+    Both texts have facts from one reading (:func:`.pair_facts.with_pair_facts`). Sizes of ``after`` that the user gave
     are those of both texts.
     """
     first, second = before.work, after.work
@@ -193,7 +193,7 @@ def _costs(
         sizes: the given sizes of inputs.
         inputs: the size of the other inputs.
         own: the size of those that only one of the texts depends on.
-        others: the size of what is no input.
+        others: the size of what is not an input.
     """
     work = code.work
     assert work is not None

@@ -1,6 +1,6 @@
 """Candidates for one function -> the chance of each that it is the fastest, and how many of them to measure.
 
-Every pair is compared. A pair of which nobody can tell which one is faster says nothing; the others say it with their
+Every pair is compared. A pair of which it is unknown which one is faster says nothing; the others say it with their
 probability. A strength per candidate explains all pairs together (Bradley and Terry 1952), and the chance that a
 candidate is the fastest is its share of the strengths (Luce 1959).
 """

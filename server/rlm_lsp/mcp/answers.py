@@ -136,7 +136,7 @@ class RatioRow(Answer):
     device: str | None
     state: Literal["changed", "same"] = Field(description="same: the model sees no difference, so the ratio is 1")
     direction: Literal["higher", "lower"] | None = Field(
-        description="Which way the cost changes; None where it cannot be told with 80 % probability"
+        description="Which way the cost changes; None where it is not known with 80 % probability"
     )
     ratio: float | None = Field(description="Predicted cost after over cost before; None where the model abstains")
     low: float | None = Field(description="Lower end of the ratio's band")

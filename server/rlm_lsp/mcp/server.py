@@ -163,7 +163,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     ) -> Annotated[CallToolResult, Comparison]:
         """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
 
-        A ratio below 1 means that the second version is cheaper. Where the direction is null, nobody can tell. Give the
+        A ratio below 1 means that the second version is cheaper. Where the direction is null, it is unknown. Give the
         sizes of inputs: what they decide is the most reliable.
         """
         selection = _selection(None, device, workload)
@@ -194,7 +194,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     ) -> Annotated[CallToolResult, RankingAnswer]:
         """Rank versions of one function by latency, and say how many of the first ones to measure.
 
-        Each has the chance that it is the fastest. Where two versions cannot be told apart, both keep theirs.
+        Each has the chance that it is the fastest. Where two versions cannot be distinguished, both keep theirs.
         """
         return answered(
             roots,

@@ -82,7 +82,7 @@ def progress_line(what: str, done: int, total: int) -> str:
 def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> str:
     """``f: latency grows as n in a instead of n^2; for small inputs about 0.12× (80 % band 0.05–0.3×), lower ...``.
 
-    Where nobody can tell which of the two costs more, the line says so, with the band.
+    Where it is unknown which of the two costs more, the line says so, with the band.
 
     The growth comes first, then the ratio with the inputs for which it holds, and the size at which it turns.
     ``before`` and ``after`` are the predictions for the two texts. Their medians are left out: the ratio is predicted

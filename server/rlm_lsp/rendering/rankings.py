@@ -21,5 +21,5 @@ def ranking_lines(ranking: Ranking, names: Sequence[str]) -> list[str]:
     if ranking.measure == 1:
         which = "the first"
     inside = f"the fastest is among them with at least {percent(ranking.confidence)} probability"
-    decided = f"{ranking.compared} of {ranking.pairs} pairs could be told apart"
+    decided = f"{ranking.compared} of {ranking.pairs} pairs could be distinguished"
     return [*lines, f"measure {which}: {inside} ({decided})"]

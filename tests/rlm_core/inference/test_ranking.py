@@ -59,7 +59,7 @@ def test_the_facts_rank_candidates_and_say_how_many_to_measure() -> None:
     assert everything.measure == 2
 
 
-def test_what_nobody_can_tell_apart_is_all_measured() -> None:
+def test_what_cannot_be_distinguished_is_all_measured() -> None:
     ranking = rank(rlm_core.load(), [_call(FETCHED), _call(FETCHED.replace("distinct", "unique"))])
     assert (ranking.compared, ranking.measure) == (0, 2)
     assert [candidate.chance for candidate in ranking.candidates] == pytest.approx([0.5, 0.5])

@@ -43,7 +43,7 @@ def test_the_faster_version_comes_first_at_the_sizes(files: tuple[Path, Path]) -
     assert first.endswith("fast.py::distinct")
     assert second.endswith("slow.py")
     assert last == (
-        "measure the first: the fastest is among them with at least 70 % probability (1 of 1 pairs could be told apart)"
+        "measure the first: the fastest is among them with at least 70 % probability (1 of 1 pairs could be distinguished)"
     )
 
 
@@ -55,7 +55,7 @@ def test_json_has_the_chances(files: tuple[Path, Path]) -> None:
     assert (answer["measure"], answer["confidence"], answer["at_sizes"]) == (2, 0.8, True)
 
 
-def test_versions_that_cannot_be_told_apart_are_all_measured(tmp_path: Path) -> None:
+def test_versions_that_cannot_be_distinguished_are_all_measured(tmp_path: Path) -> None:
     for name in ("fetch", "load"):
         (tmp_path / f"{name}.py").write_text(f"def f(path):\n    return {name}(path)\n")
     result = run(tmp_path / "fetch.py", tmp_path / "load.py")
