@@ -52,8 +52,8 @@ def command(
 ) -> None:
     """Rank several versions of one function by latency, and say how many of them to measure.
 
-    Name a file with one function, or FILE::NAME for a function in a file. Versions are compared in pairs. Where it is unknown
-    which of two is faster, both keep their chance. With --size, versions are compared at these sizes.
+    Name a file with one function, or FILE::NAME for a function in a file. Versions are compared in pairs; where it is
+    unknown which of two is faster, both keep their chance. With --size, versions are compared at these sizes.
     """
     given = [_size(text) for text in sizes]
     analyser = Analyser()

@@ -43,7 +43,8 @@ def test_the_faster_version_comes_first_at_the_sizes(files: tuple[Path, Path]) -
     assert first.endswith("fast.py::distinct")
     assert second.endswith("slow.py")
     assert last == (
-        "measure the first: the fastest is among them with at least 70 % probability (1 of 1 pairs could be distinguished)"
+        "measure the first: the fastest is among them with at least 70 % probability"
+        " (1 of 1 pairs could be distinguished)"
     )
 
 
