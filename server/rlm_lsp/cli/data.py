@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -49,8 +50,9 @@ def command() -> None:
     "--labels",
     metavar="PATH",
     type=PATH,
-    help="Label file (.jsonl or .jsonl.gz); for triton a folder, for code-regression also a .parquet file; for "
-    "triton-latency a .parquet file or a folder of them.",
+    multiple=True,
+    help="Label file (.jsonl or .jsonl.gz); for triton also a folder, and several; for code-regression also a .parquet "
+    "file; for triton-latency a .parquet file or a folder of them.",
 )
 @click.option("--out", metavar="X.parquet", type=PATH, required=True, help="The data set to write.")
 @click.option("--source-cache", metavar="DIR", type=PATH, help="Folder for downloaded wheels and repositories.")
@@ -71,7 +73,7 @@ def command() -> None:
 @click.option("--device", metavar="NAME", help="GPU that the run times are of (triton-latency), such as H100.")
 def build(
     kind: Kind,
-    labels: Path | None,
+    labels: tuple[Path, ...],
     out: Path,
     source_cache: Path | None,
     split: str,
@@ -97,8 +99,10 @@ def build(
             count = build_texts(sorted({*cache.glob("*.whl"), *cache.glob("wheels/*.whl")}), out, progress=progress)
         console.line(f"{out}: {count:,} texts")
         return
-    if labels is None:
+    if not labels:
         raise DataError(f"--labels is missing; name the labels of {kind}")
+    if len(labels) > 1 and kind != "triton":
+        raise DataError(f"--labels: {kind} has one file of labels; name it once")
     if kind == "triton-latency" and device is None:
         raise DataError(
             "--device is missing: the data set does not name the GPU of its run times; name it, such as H100"
@@ -115,7 +119,7 @@ def build(
 
 
 def _builder(
-    kind: Kind, labels: Path, cache: Path, split: str, *, download: bool, wanted: list[str], device: str | None
+    kind: Kind, given: Sequence[Path], cache: Path, split: str, *, download: bool, wanted: list[str], device: str | None
 ) -> Any:
     """The builder of a kind of data set; all have ``rows(progress)`` and ``report()``."""
     from rlm_core.training.datasets import (
@@ -128,6 +132,7 @@ def _builder(
         triton_latency,
     )
 
+    labels = given[0]
     if kind == "functions":
         return functions.FunctionBuilder(labels, cache, split, download=download)
     if kind == "calls":
@@ -135,7 +140,7 @@ def _builder(
     if kind == "scaled":
         return scaled.ScaledBuilder(labels, cache, split, download=download)
     if kind == "triton":
-        return triton.TritonBuilder(labels, cache, split, download=download)
+        return triton.TritonBuilder(given, cache, split, download=download)
     if kind == "growth":
         return growth.GrowthBuilder(labels, cache, split, download=download)
     if kind == "code-regression":

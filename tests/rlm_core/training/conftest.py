@@ -125,6 +125,7 @@ def function_rows(count: int) -> list[dict[str, Any]]:
                     "sizes": None,
                     "sized": None,
                     "first": None,
+                    "floor": None,
                 }
             )
     return rows
@@ -158,6 +159,7 @@ def program_rows(count: int) -> list[dict[str, Any]]:
                     "sizes": None,
                     "sized": None,
                     "first": None,
+                    "floor": None,
                 }
             )
     return rows
@@ -195,6 +197,7 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
                 "sizes": None,
                 "sized": None,
                 "first": None,
+                "floor": None,
             }
             for place, device in enumerate(("nvidia-a100-sxm4-80gb", "nvidia-l40s"))
             for size in (1024, 1048576)

@@ -8,6 +8,7 @@
 | ``language``, ``basis`` | as in :mod:`rlm_core.types` |
 | ``metric``, ``device``, ``workload`` | the query |
 | ``value`` | the measurement: seconds, bytes or a fraction |
+| ``floor`` | of this measurement, in the same unit: a value at it is only known not to be above it; null without one |
 | ``group`` | problem or module; all rows of a group are in one split |
 | ``family`` | project group: the package or problem, which no user's code is part of |
 | ``held_out`` | what a test row's model has not seen: ``package``, ``module`` or ``problem`` |
@@ -89,6 +90,7 @@ SCHEMA = pa.schema(
         ("sizes", pa.map_(pa.string(), pa.list_(pa.float64()))),
         ("sized", pa.list_(SIZED_CALLS)),
         ("first", pa.float64()),
+        ("floor", pa.float64()),
     ],
     metadata={"format": FORMAT},
 )

@@ -11,15 +11,7 @@ import pytest
 from rlm_core.errors import DataError
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.datasets.splits import split_of
-from rlm_core.training.datasets.triton import (
-    TritonBuilder,
-    dtype_text,
-    kernel_group,
-    named,
-    operator_group,
-    problem_group,
-    problem_of,
-)
+from rlm_core.training.datasets.triton import TritonBuilder
 
 KERNEL = (
     "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n\ndef test_k():\n    run(1)\n"
@@ -65,7 +57,7 @@ def build(cache: Path, *labels: dict[str, Any], **options: Any) -> tuple[list[di
     folder = cache / "labels"
     folder.mkdir(exist_ok=True)
     (folder / "a.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in labels))
-    builder = TritonBuilder(folder, cache, download=False, **options)
+    builder = TritonBuilder([folder], cache, download=False, **options)
     return list(builder.rows()), builder
 
 
@@ -188,52 +180,51 @@ def test_texts_that_differ_in_comments_alone_are_one_group(cache: Path) -> None:
     assert [row["group"] for row in rows] == ["kernel/a_kernel", "kernel/a_kernel"]
 
 
-@pytest.mark.parametrize(
-    ("names", "group"),
-    [
-        (("rmsnorm_fused_llama", "rms_norm", "fused_residual_rms_norm", "megatron_rms_norm"), "kernel/rms_norm"),
-        (("layernorm_fwd_triton", "layer_norm_liger"), "kernel/layer_norm"),
-        (("softmax_triton1", "token_softmax_bloom", "log_softmax"), "kernel/softmax"),
-        (("fast_rope_embedding", "rotary_emb", "llama4_rope", "qwen2vl_mrope"), "kernel/rope"),
-        (("matmul_kernel", "streamk_matmul", "gemm_a16w16"), "kernel/matmul"),
-        (("swiglu_fwd", "geglu", "tiled_swiglu"), "kernel/glu"),
-        (("kldiv_ops", "kl_div", "jsd"), "kernel/kl_div"),
-        (("attn_fwd_causal", "kernel_unified_attention_2d", "context_attn_bloom"), "kernel/attention"),
-        (("relu_triton_kernel",), "kernel/relu"),
-        (("masked_select",), "kernel/masked_select"),
-    ],
-)
-def test_one_idea_from_several_sources_is_one_group(names: tuple[str, ...], group: str) -> None:
-    assert {kernel_group(name) for name in names} == {group}
+def test_a_program_is_read_from_a_line_of_a_journal(cache: Path) -> None:
+    lines = [{"code": KERNEL.replace("pass", f"x + {number}")} for number in range(2)] + [{"note": "no program"}]
+    blob = add(cache, "\n".join(map(json.dumps, lines)))
+    names = [f"k{number}" for number in range(4)]
+    labels = [label(blob, row=row, key="code", kernel_id="tree/exp", kernel_name=names) for row in range(4)]
+    rows, builder = build(cache, *labels)
+    assert [("x + 0" in row["text"], "x + 1" in row["text"]) for row in rows] == [(True, False), (False, True)]
+    assert {row["group"] for row in rows} == {"kernel/exp"}
+    assert rows[1]["source"].endswith("a.py:2")
+    assert builder.report().left_out == {"empty source": 2}
 
 
-def test_operators_and_problems_share_the_groups_of_their_kernels() -> None:
-    assert operator_group("softmax") == problem_group("1", "23", "Softmax") == "kernel/softmax"
-    assert operator_group("matmul") == problem_group("1", "1", "Square_matrix_multiplication_") == "kernel/matmul"
-    assert operator_group("relu") == problem_group("1", "19", "ReLU") == "kernel/relu"
-    assert operator_group("fused_mv_sigmoid_sub").startswith("problem/operator-")
-    assert problem_group("3", "40", "GRUHidden") == problem_group("3", "41", "GRUBidirectional")
-    assert problem_group("4", "1", "gpt2_bs1_seq2") == problem_group("4", "7", "gpt2_bs32_seq256")
-    assert problem_of("robust_kbench/kernelbench/level_1/task_23/forward", "t/23_Softmax.py") == ("1", "23", "Softmax")
-    assert problem_of("tritonbench_t/Adam", "Adam.py") is None
+def test_a_wall_time_is_what_lies_above_its_floor(cache: Path) -> None:
+    blob = add(cache, KERNEL)
+    timed = {"wrapper": "run", "kernel_id": "tsvc/s000", "floor_ms": 0.5}
+    sizes = [[[64, 128]], [[8, 8]], [[4, 4]], [[2, 2]]]
+    rows, builder = build(
+        cache,
+        label(blob, **timed, input_size=sizes[0]),
+        label(blob, **timed, input_size=sizes[1], latency_ms=0.75),
+        label(blob, **timed | {"floor_ms": None}, input_size=sizes[2]),
+        label(blob, input_size=sizes[3]),
+    )
+    assert [(row["value"], row["floor"]) for row in rows] == [
+        (pytest.approx(1.5e-3), 5e-4), (pytest.approx(5e-4), 5e-4), (pytest.approx(2e-3), None)
+    ]  # fmt: skip
+    assert builder.report().left_out == {"too few others to know what an empty function costs": 1}
 
 
-def test_dtypes_keep_their_first_order_once() -> None:
-    assert dtype_text(["torch.int8", "float16", "half"]) == "int8+fp16"
-
-
-def test_a_model_named_instead_of_sizes_gives_its_sizes() -> None:
-    given = {"model_config": "llama_3_8b", "BT": 4}
-    assert named(given) == {"model_config": "llama_3_8b", "BT": "4", "hidden_size": "4096"}
-    assert named(given, (), "vocab_size")["vocab_size"] == "128256"
+def test_files_and_folders_of_labels_are_one_data_set(cache: Path) -> None:
+    blob = add(cache, MODULE)
+    for name, operator in (("t", "tritonbench_t/add_gelu"), ("x", "kernelbenchx/fused_add_gelu")):
+        changes = {"kernel_id": operator, "language": "pytorch", "backend": "torch", "latency_ms": 1.0 + (name == "x")}
+        (cache / name).mkdir()
+        (cache / name / "a.jsonl").write_text(json.dumps(label(blob, **changes)) + "\n")
+    rows = list(TritonBuilder([cache / "t", cache / "x" / "a.jsonl"], cache, download=False).rows())
+    assert {row["group"] for row in rows} == {"problem/operator-add_gelu"}
 
 
 def test_a_folder_without_labels_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no \.jsonl or \.jsonl\.gz file"):
-        TritonBuilder(tmp_path, tmp_path)
+        TritonBuilder([tmp_path], tmp_path)
 
 
 def test_labels_of_another_kind_are_reported(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"repo": "a/b"}\n')
     with pytest.raises(DataError, match=r"x\.jsonl:1: .* is missing; is this a file of Triton labels"):
-        TritonBuilder(tmp_path / "x.jsonl", tmp_path)
+        TritonBuilder([tmp_path / "x.jsonl"], tmp_path)
