@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 
 from ..domain.names import bound
@@ -14,6 +15,7 @@ from .functions import FUNCTIONS
 from .library import CONSTANTS, build_container, build_layer, call_library
 from .recorder import TraceLimit
 from .values import (
+    DTYPES,
     UNKNOWN,
     BoundMethod,
     Instance,
@@ -29,6 +31,7 @@ from .values import (
     TorchLayer,
     UnknownValue,
     Value,
+    dtype_name,
 )
 
 _PLAIN_METHODS: dict[type, frozenset[str]] = {
@@ -55,6 +58,8 @@ _MODULES = (Instance, TorchLayer, ModuleContainer)
 def attribute_of(context: TraceContext, value: Value, name: str) -> Value:
     """``value.name``; UNKNOWN where it depends on what runs; raises AttributeError for a missing one."""
     if isinstance(value, LibraryName):
+        if value.path == "torch" and name in DTYPES:
+            return dtype_name(DTYPES[name])
         is_number = name in CONSTANTS and value.name in ("math", "numpy")
         return CONSTANTS[name] if is_number else LibraryName(f"{value.path}.{name}")
     if isinstance(value, Tensor):
@@ -80,7 +85,13 @@ def _tensor_attribute(context: TraceContext, x: Tensor, name: str) -> Value:
         return FUNCTIONS[name](context.recorder, [x], {})
     if name in _SELF_ATTRIBUTES:
         return x
-    known = {"shape": x.shape, "ndim": len(x.shape), "dtype": x.dtype, "is_cuda": True, "requires_grad": False}
+    known = {
+        "shape": x.shape,
+        "ndim": len(x.shape),
+        "dtype": dtype_name(x.dtype),
+        "is_cuda": True,
+        "requires_grad": False,
+    }
     known |= dict.fromkeys(("device", "layout", "names", "is_sparse"), UNKNOWN)
     return known[name] if name in known else BoundMethod(x, name)
 
@@ -167,6 +178,11 @@ def _tensor_method(context: TraceContext, x: Tensor, name: str, args: list[Value
     if name == "size":
         dim = args[0] if args else named.get("dim")
         return x.shape if dim is None else x.shape[dim]
+    if name == "stride":
+        # That of its shape in memory: views keep no others.
+        strides = tuple(math.prod(x.shape[axis + 1 :]) for axis in range(len(x.shape)))
+        dim = args[0] if args else named.get("dim")
+        return strides if dim is None else strides[dim]
     if name in ("dim", "ndimension"):
         return len(x.shape)
     if name in ("numel", "nelement"):
@@ -255,11 +271,16 @@ def _keep(target: Instance, name: str, value: Value = None, *_: Value, **__: Val
     target.attributes[name] = value
 
 
+def _save(target: Instance, *values: Value) -> None:
+    """``ctx.save_for_backward`` of an autograd function."""
+    target.attributes["saved_tensors"] = values
+
+
 _MODULE_METHODS: dict[str, Callable[..., Value]] = {
     "register_buffer": _keep, "register_parameter": _keep, "add_module": _keep, "parameters": weights_of,
     "named_parameters": lambda target: [("", weight) for weight in weights_of(target)],
     "children": lambda target: [value for value in target.attributes.values() if isinstance(value, _MODULES)],
-    "modules": lambda target: [],
+    "modules": lambda target: [], "save_for_backward": _save,
 }  # fmt: skip
 CALLEES.update(
     {

@@ -82,6 +82,7 @@ Signal = tuple[str, Value] | None
 
 EXPRESSIONS: dict[type[ast.expr], Callable[[TraceContext, Any], Value]] = {}
 STATEMENTS: dict[type[ast.stmt], Callable[[TraceContext, Any], Signal]] = {}
+SUBSCRIPTS: dict[type, Callable[[TraceContext, Any, Value], Value]] = {}
 CALLEES: dict[type, Callable[[TraceContext, Any, list[Value], Named], Value]] = {}
 
 

@@ -11,7 +11,7 @@ from ..domain.names import lookup
 from ..domain.records import replace
 from .arithmetic import BUILTINS, binary, compare, items_of, truth
 from .calls import attribute_of, initialise_base
-from .context import EXPRESSIONS, TraceContext, call, evaluate
+from .context import EXPRESSIONS, SUBSCRIPTS, TraceContext, call, evaluate
 from .functions import FUNCTIONS
 from .products import matmul
 from .shaping import index
@@ -76,6 +76,8 @@ def _subscript(context: TraceContext, node: ast.Subscript) -> Value:
     owner, key = evaluate(context, node.value), evaluate(context, node.slice)
     if isinstance(owner, Tensor):
         return index(context.recorder, owner, key)
+    if (handler := SUBSCRIPTS.get(type(owner))) is not None:
+        return handler(context, owner, key)
     if isinstance(owner, ModuleContainer):
         if isinstance(key, slice):
             return ModuleContainer(owner.name, dict(list(owner.items.items())[key]))

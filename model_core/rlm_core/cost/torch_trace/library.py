@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Callable
 
 from . import creation, layers, windows  # noqa: F401 - their rules register themselves
 from .arithmetic import BUILTINS, MATH, binary, items_of
@@ -32,10 +33,15 @@ _QUIET = (
     "typing.",
 )  # fmt: skip
 
+RULES: dict[str, Callable[[TraceContext, list[Value], Named], Value]] = {}
+"""Functions of other libraries by their dotted names."""
+
 
 def call_library(context: TraceContext, function: LibraryName, args: list[Value], named: Named) -> Value:
     """Call a name of a library; raises LookupError for an unknown one."""
     path, name, recorder = function.path, function.name, context.recorder
+    if (rule := RULES.get(path)) is not None:
+        return rule(context, args, named)
     given = tensors_in([*args, *named.values()])
     if path in BUILTINS and not (given and path in _OF_TENSORS):
         return BUILTINS[path](*args, **named)

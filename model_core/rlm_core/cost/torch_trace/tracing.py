@@ -30,8 +30,8 @@ _SHAPE = re.compile(r"\d+(x\d+)*\Z")
 _ARGUMENT = re.compile(r"arg(\d+)\Z")
 _INTEGERS = re.compile(r"target|label|index|indices|idx|token|_ids\b|ids\Z")
 _SCALARS = re.compile(
-    r"^(n|k|p|q|s|dim|ord|eps|beta|alpha|steps?|start|end|base|size|fill_value|mode|dropout)$"
-    r"|_(size|dim|shape|features|channels|p|groups|heads)$|^(num|kernel|stride|pad|normalized|output)_?|^dims?\d*$"
+    r"^(n|k|p|q|s|M|N|dim|ord|eps|beta|alpha|steps?|start|end|base|size|fill_value|mode|dropout)$"
+    r"|_(size|dim|shape|features|channels|p|groups|heads)$|^(num|kernel|stride|pad|normalized|output)_?|^(n|len|max)_|_len$|^dims?\d*$"
 )
 _SIZES = re.compile(r"size$|shape$|dims?$|padding|stride|kernel")
 
@@ -79,7 +79,7 @@ def _trace(tree: ast.Module, given: Mapping[str, str]) -> Trace:
     if entry is None:
         return Trace()
     if isinstance(entry, SourceFunction):
-        return _forward(context, entry, _arguments(entry, given, skip=0), {}, 0)
+        return _forward(context, entry, arguments_of(entry, given, skip=0), {}, 0)
     initial, named = _split_named(_call_top(context, "get_init_inputs"))
     constructor = class_attribute(entry, "__init__")
     if isinstance(constructor, SourceFunction):
@@ -90,7 +90,7 @@ def _trace(tree: ast.Module, given: Mapping[str, str]) -> Trace:
     inputs = _reshaped(inputs, given)
     if not inputs and not keywords:
         forward = class_attribute(entry, "forward")
-        inputs = _arguments(forward, given, skip=1) if isinstance(forward, SourceFunction) else []
+        inputs = arguments_of(forward, given, skip=1) if isinstance(forward, SourceFunction) else []
     return _forward(context, module, inputs, keywords, sum(weight.elements for weight in weights_of(module)))
 
 
@@ -183,8 +183,14 @@ def _is_module(kind: SourceClass) -> bool:
     return any(base.name == "Module" or base.path.startswith("torch.nn.") for base in bases)
 
 
-def _arguments(function: SourceFunction, given: Mapping[str, str], *, skip: int) -> list[Value]:
-    """Inputs of a function from the workload, by position or by name; later ones keep their defaults."""
+def arguments_of(function: SourceFunction, given: Mapping[str, str], *, skip: int) -> list[Value]:
+    """Return the inputs of a function from a workload, by position or by name; later ones keep their defaults.
+
+    Args:
+        function: the function.
+        given: the workload.
+        skip: how many parameters come first that the workload does not count.
+    """
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args][skip:]
     values: list[Value] = []

@@ -27,6 +27,8 @@ DTYPES = {
     "int32": "int32", "short": "int16", "int16": "int16", "int8": "int8", "uint8": "uint8", "bool": "bool",
     "cfloat": "complex64", "complex64": "complex64", "complex128": "complex128",
 }  # fmt: skip
+# The name in PyTorch of each type: the longest, so that a type has one.
+_DTYPE_NAMES = {dtype: max((name for name in DTYPES if DTYPES[name] == dtype), key=len) for dtype in DTYPES.values()}
 _MAX_RANK = 32
 _MAX_SIZE = 2**40
 
@@ -191,6 +193,11 @@ def as_shape(sizes: Value) -> Shape:
     if len(shape) > _MAX_RANK or any(not 0 <= size <= _MAX_SIZE for size in shape):
         raise ValueError("not a shape")
     return shape
+
+
+def dtype_name(dtype: str) -> LibraryName:
+    """The type of a tensor as a text names it, such as ``torch.float16``, also where the text writes ``torch.half``."""
+    return LibraryName(f"torch.{_DTYPE_NAMES[dtype]}" if dtype in _DTYPE_NAMES else dtype)
 
 
 def dtype_of(value: Value, default: str) -> str:

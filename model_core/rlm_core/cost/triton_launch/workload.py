@@ -1,0 +1,268 @@
+"""A text with kernels and a workload -> the function of the text that launches them, followed at that workload.
+
+Labels and comments give the arguments by position, or sizes by name. Tensors have no shape then: some are tried, those
+that fit the names first, until the launches and what they do are known.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ..domain.records import replace
+from ..torch_trace.tracing import RESERVED, arguments_of, parsed
+from ..torch_trace.values import UNKNOWN, Instance, Named, SourceClass, SourceFunction, Tensor, Value, dtype_name
+from .host import HostProgram, HostTrace, launch_facts, read_program
+from .launch import LaunchFacts
+from .parameters import tensor_parameters
+
+_ARGUMENT = re.compile(r"arg\d+\Z")
+_BACKWARD = re.compile(r"bwd|backward|grad", re.IGNORECASE)
+_VECTOR = re.compile(r"weight|bias|gamma|beta|(?:^|_)[wb](?:_|\Z)|scale|mean|rstd|^[Ww]$|index|indices|target|label")
+_SQUARE = re.compile(r"([a-z])\1(?:_|\Z)|flat")
+_SCALAR = re.compile(r"^(?:len|num|n|max)_|^[nNM]\d?\Z|^(?:inc|alpha|beta|eps|steps?)\Z|(?:_size|_len|_dim|steps?)\Z")
+_LOOP_SCALAR = re.compile(r"^[ijkmnstxy]\d?\Z")  # in loops that were translated from C
+_TEST_PART = re.compile(r"(?:\A|\.)_*(?:test|bench|main\Z|demo|verify)|torch|naive|reference|_ref\Z")
+_BLOCK = re.compile(r"size|block|tile|^B[A-Z]\Z", re.I)
+_UNEVEN = re.compile(
+    r"cu_seq|seqlens|chunk_indices|split_indices"
+)  # of sequences of different lengths: typical are equal
+_INDEX = re.compile(r"ind|idx|tar|lab|.*(?:indices|index|ids)\Z")
+_FLAG = re.compile(
+    r"(?:is|has|use|with|in_place|inplace|enable|do|return|log|causal|training|transpose|zero|need)(?:_|\Z)", re.I
+)
+_MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
+_COMPANIONS = frozenset({"self", "ctx", "cls"})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFacts:
+    """What a call does on the device: facts of each launch, the best of its configurations, and other operations.
+
+    ``launches`` counts all launches; those beyond the first ones are like the last of them. ``read`` and ``written``
+    are bytes of the ``operations`` of PyTorch, ``flops`` their arithmetic.
+    """
+
+    facts: tuple[LaunchFacts, ...]
+    launches: int
+    operations: int
+    read: float
+    written: float
+    flops: float
+    complete: bool
+
+    @property
+    def known(self) -> bool:
+        """Return whether all launches are known with their bytes and operations."""
+        return bool(self.facts) and all(fact.known for fact in self.facts)
+
+
+def workload_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
+    """What the kernels of a text do at a workload; None where no function launches one at known sizes."""
+    program = read_program(text)
+    if program is None:
+        return None
+    best: WorkloadFacts | None = None
+    chosen: HostTrace | None = None
+    for function, arguments, named in workload_calls(program, workload):
+        trace = program.run(function, arguments, named)
+        facts = _facts(trace, quick=True)
+        if facts is not None and (best is None or _quality(facts) > _quality(best)):
+            best, chosen = facts, trace
+        if best is not None and best.known and best.complete:
+            break
+    return _facts(chosen, quick=False) if chosen is not None else None
+
+
+def workload_calls(
+    program: HostProgram, workload: Mapping[str, str]
+) -> Iterator[tuple[SourceFunction, list[Value], Named]]:
+    """The functions that may launch what a workload is about, with arguments, likely ones first."""
+    functions = launchers(program, workload)[:_MOST_FUNCTIONS]
+    for arguments, named, function in islice(_calls(program, functions, workload), _MOST_TRIALS):
+        yield function, arguments, named
+
+
+# Rows and columns, batch and sequence and width, batch and sequence and heads and width of a head, and a vector.
+TYPICAL_SHAPES = ((4096, 4096), (4, 2048, 8, 128), (4, 2048, 4096), (4, 2048, 8), (4_194_304,), (4096,))
+
+
+def typical_calls(program: HostProgram) -> Iterator[tuple[SourceFunction, list[Value], Named]]:
+    """The functions that launch kernels, with tensors of typical sizes: no label or comment names them.
+
+    The backward pass of an autograd function follows the forward pass, which saves tensors for it.
+    """
+    tensors = tensor_parameters(program)
+    names = {id(function): name for name, function in program.functions.items()}
+    for function in launchers(program, {}):
+        for shape in TYPICAL_SHAPES:
+            for vector in (shape[-1:], shape) if len(shape) == 2 else (shape[-1:],):
+                shapes = (shape, vector, shape)
+                named = _named(function, tensors[id(function)], {}, {}, shapes, "fp16")
+                owner, _, method = names[id(function)].rpartition(".")
+                forward = program.functions.get(f"{owner}.forward")
+                if method == "backward" and forward is not None:
+                    context = Instance(SourceClass("FunctionContext", ()))
+                    first = _named(forward, tensors[id(forward)], {}, {}, shapes, "fp16")
+                    program.run(forward, [context], {name: value for name, value in first.items() if name != "ctx"})
+                    yield function, [context], {name: value for name, value in named.items() if name != "ctx"}
+                else:
+                    yield function, [], named
+                    if (
+                        axis := next((name for name in ("dim", "axis") if name in function.defaults), None)
+                    ) is not None:
+                        yield function, [], {**named, axis: len(shape) - 1}
+
+
+def launchers(program: HostProgram, workload: Mapping[str, str]) -> list[SourceFunction]:
+    """The functions that launch kernels, directly or through others; those that no other one calls first."""
+    words = {name: _words(function) for name, function in program.functions.items() if not _TEST_PART.search(name)}
+    reach = {name for name, used in words.items() if used & program.kernels.keys()}
+    # A method is called by the name of its class.
+    short = {name: name.partition(".")[0] for name in words}
+    while (
+        grown := {name for name, used in words.items() if used & {short[other] for other in reach} - {short[name]}}
+        - reach
+    ):
+        reach |= grown
+    called = {other for name in reach for other in reach if short[other] != short[name] and short[other] in words[name]}
+    is_backward = workload.get("mode") == "backward"
+
+    def order(name: str) -> tuple[bool, bool, bool]:
+        parameters = [item.arg for item in program.functions[name].node.args.args]
+        is_method = bool(parameters) and parameters[0] in _COMPANIONS
+        return (_BACKWARD.search(name) is not None) != is_backward, is_method, name in called
+
+    return [program.functions[name] for name in sorted(reach, key=order)]
+
+
+def _words(function: SourceFunction) -> set[str]:
+    return {node.id for node in ast.walk(function.node) if isinstance(node, ast.Name)}
+
+
+def _quality(facts: WorkloadFacts) -> tuple[bool, bool, int]:
+    return facts.known, facts.complete, sum(fact.known for fact in facts.facts)
+
+
+def _calls(
+    program: HostProgram, functions: Sequence[SourceFunction], workload: Mapping[str, str]
+) -> Iterator[tuple[list[Value], Named, SourceFunction]]:
+    """Arguments to follow the functions with, likely ones first."""
+    if any(map(_ARGUMENT.match, workload)):
+        for function in functions:
+            skip = int(bool(function.node.args.args) and function.node.args.args[0].arg in _COMPANIONS)
+            given = [UNKNOWN] * skip + arguments_of(function, workload, skip=skip)
+            yield given, {}, function
+            yield given, _like_first(function, given), function
+        return
+    sizes = {name.lower(): value for name, text in workload.items() if isinstance(value := parsed(text), int)}
+    dtype = next((name for name in workload.get("dtype", "fp32").split("+") if name.startswith(("fp", "bf"))), "fp32")
+    tensors = tensor_parameters(program)
+    for shapes in _shapes(sizes):
+        for function in functions:
+            yield [], _named(function, tensors[id(function)], sizes, workload, shapes, dtype), function
+
+
+def _like_first(function: SourceFunction, given: list[Value]) -> Named:
+    """Tensors like the first one for the parameters that have neither a value nor a default; fills ``given``."""
+    first = next((value for value in given if isinstance(value, Tensor)), None)
+    spec = function.node.args
+    known = [*spec.posonlyargs, *spec.args]
+    for place, item in enumerate(known[: len(given)]):
+        if given[place] is UNKNOWN and item.arg not in _COMPANIONS and item.arg not in function.defaults and first:
+            given[place] = 1 if _SCALAR.search(item.arg) else replace(first)
+    rest = [item.arg for item in (*known[len(given) :], *spec.kwonlyargs) if item.arg not in function.defaults]
+    return {name: 1 if _SCALAR.search(name) else replace(first) for name in rest} if first is not None else {}
+
+
+def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Shapes of tensors, of what looks like vectors, and of what looks like square matrices."""
+    numbers = [value for value in sizes.values() if value > 1]
+    if {"b", "t"} <= sizes.keys() and "bt" not in sizes:
+        sizes = {"bt": sizes["b"] * sizes["t"], **sizes}
+    first = next((sizes[name] for name in ("bt", "m", "b", "t", "rows", "ni", "nx", "h") if name in sizes), 0)
+    width = next((sizes[name] for name in ("v", "h", "n", "hidden_size", "d", "cols", "nj", "ny") if name in sizes), 0)
+    if len(numbers) == 1:
+        [size] = numbers
+        square = (size, size) if size <= 8192 else (size,)
+        yield (size,), (size,), square
+        yield square, (size,), square
+        yield (size, 1024), (size,), square
+    if {"b", "h", "t", "d"} <= sizes.keys() or {"z", "h", "n_ctx", "d_head"} <= sizes.keys():
+        names = ("b", "h", "t", "d") if "b" in sizes else ("z", "h", "n_ctx", "d_head")
+        shape = tuple(sizes[name] for name in names)
+        yield shape, shape[-1:], shape
+    if first and width:
+        yield (first, width), (width,), (first, width)
+        yield (width, first), (first,), (width, first)
+    if len(numbers) > 1:
+        yield tuple(numbers[:2]), tuple(numbers[1:2]), tuple(numbers[:2])
+        yield tuple(numbers[:3]), tuple(numbers[2:3]), tuple(numbers[:3])
+        yield tuple(numbers[:4]), tuple(numbers[-1:]), tuple(numbers[:4])
+
+
+def _named(
+    function: SourceFunction,
+    tensors: frozenset[str],
+    sizes: Mapping[str, int],
+    workload: Mapping[str, str],
+    shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
+    dtype: str,
+) -> Named:
+    """Arguments by name: sizes and settings of the workload, defaults, and tensors."""
+    plain, vector, square = shapes
+    spec = function.node.args
+    named: Named = {}
+    is_loop = "timed" in workload
+    for item in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        name = item.arg
+        note = "" if item.annotation is None else ast.unparse(item.annotation)
+        if name.lower() in sizes and name not in tensors:
+            named[name] = sizes[name.lower()]
+        elif name in workload and name not in RESERVED:
+            named[name] = parsed(workload[name])
+        elif name in _COMPANIONS or (name in function.defaults and not (note.startswith("float") and "None" in note)):
+            continue
+        elif "float" in note and "None" in note:
+            named[name] = 1.0
+        elif "None" in note or "Optional" in note or _UNEVEN.search(name):
+            named[name] = None
+        elif name in tensors or "Tensor" in note or not tensors:
+            is_vector = len(plain) > 1 and _VECTOR.search(name)
+            kind = "int64" if _INDEX.match(name) else dtype
+            named[name] = Tensor(vector if is_vector else square if _SQUARE.match(name) else plain, kind)
+        elif "dtype" in name:
+            named[name] = dtype_name(dtype)
+        elif _FLAG.match(name) or note == "bool":
+            named[name] = False
+        else:
+            is_large = name.startswith(("len", "n_")) or (is_loop and _LOOP_SCALAR.match(name) is None)
+            is_real = note == "float" or name in ("alpha", "beta", "eps", "scale", "sm_scale")
+            is_block = _BLOCK.search(name) is not None
+            named[name] = 64 if is_block else max(plain) if is_large else 1.0 if is_real else 1
+    return named
+
+
+def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
+    launches = trace.launches
+    if not launches:
+        return None
+    found = (best_of(launch_facts(launch, quick=quick)) for launch in launches[:_MOST_LAUNCHES])
+    chosen = [facts for facts in found if facts is not None]
+    if not chosen:
+        return None
+    operations = trace.operations
+    return WorkloadFacts(
+        tuple(chosen), len(launches), sum(operation.kernels for operation in operations),
+        sum(operation.read for operation in operations), sum(operation.written for operation in operations),
+        sum(operation.flops + 2 * operation.macs for operation in operations),
+        trace.complete and len(chosen) == min(len(launches), _MOST_LAUNCHES),
+    )  # fmt: skip
+
+
+def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:
+    """The configuration that moves the fewest sectors, known ones first: what tuning would find is not known."""
+    return min(variants, key=lambda facts: (not facts.known, facts.counts["sectors"].likely), default=None)
