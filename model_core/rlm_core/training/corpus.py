@@ -42,7 +42,7 @@ FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 class Rows:
     """One entry per unit and query: ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
 
-    A missing callee is -1. ``floor`` is that of the measurement, NaN without one: a value at it may be any below.
+    A missing callee is -1.
     """
 
     ids: npt.NDArray[np.str_]
@@ -55,7 +55,6 @@ class Rows:
     group: npt.NDArray[np.str_]
     family: npt.NDArray[np.str_]
     split: npt.NDArray[np.str_]
-    floor: npt.NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.text)
@@ -157,10 +156,6 @@ def load_corpus(
                 np.array([decimal_year(workloads[i]) for i in kept]),
                 callees,
                 *(table[name].take(kept).to_numpy().astype(np.str_) for name in ("group", "family", "split")),
-                # Data sets of functions and older ones have no such column.
-                table["floor"].take(kept).to_numpy().astype(float)
-                if "floor" in table.schema.names
-                else np.full(len(kept), np.nan),
             )
         )
     if not parts:

@@ -72,7 +72,7 @@ def label_workload(label: Mapping[str, Any], contents: Mapping[str, str]) -> dic
         variant = _VARIANTS.get(str(label.get("provider")))
         if variant is not None:
             workload["variant"] = variant
-    if "pass" in given:
+    if isinstance(given, dict) and "pass" in given:
         workload["mode"] = str(given["pass"])
     if is_host_timed(label):
         workload["timed"] = "host"
