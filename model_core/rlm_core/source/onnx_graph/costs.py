@@ -115,7 +115,20 @@ def multiply_accumulates(node: Node, shapes: Sequence[Shape]) -> int:
         keys = shapes[1] if len(shapes) > 1 and shapes[1] else shapes[0]
         rows = keys[-2] if len(keys) > 1 and isinstance(keys[-2], int) else 1
         return 2 * rows * elements(shapes[0])
+    if kind == "Einsum" and len(shapes) > 1:
+        return _einsum(str(node.attribute("equation") or ""), shapes)
     return 0
+
+
+def _einsum(equation: str, shapes: Sequence[Shape]) -> int:
+    """One multiply-accumulate for each combination of the indices of the two operands; 0 where they are not clear."""
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=False):
+        if shape is None or "." in term or len(term) != len(shape):
+            return 0
+        sizes.update((index, elements((size,))) for index, size in zip(term, shape, strict=True))
+    return elements(tuple(sizes.values()))
 
 
 def _work(node: Node, shapes: Sequence[Shape], written: int) -> int:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 ARROW = "\u00b7"
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text."""
     return tuple(text.split())
 
 
-ELEMENTWISE = _words(
+ELEMENTWISE = words(
     """
     Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Dropout Elu Erf Exp Floor
     Gelu HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Log LogSoftmax Mish Neg Not PRelu Reciprocal
@@ -26,34 +27,34 @@ ELEMENTWISE = _words(
     CumSum FastGelu QuickGelu BiasGelu QuantizeLinear DequantizeLinear
     """
 )
-BROADCAST = _words(
+BROADCAST = words(
     """
     Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min
     Mod Mul Or Pow Sub Sum Where Xor
     """
 )
-NORMALIZATION = _words(
+NORMALIZATION = words(
     """
     BatchNormalization GroupNormalization InstanceNormalization LRN LayerNormalization LpNormalization
     MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization SkipLayerNormalization
     SkipSimplifiedLayerNormalization
     """
 )
-POOLS = _words("AveragePool LpPool MaxPool")
-GLOBAL_POOLS = _words("GlobalAveragePool GlobalLpPool GlobalMaxPool")
-REDUCTIONS = _words(
+POOLS = words("AveragePool LpPool MaxPool")
+GLOBAL_POOLS = words("GlobalAveragePool GlobalLpPool GlobalMaxPool")
+REDUCTIONS = words(
     """
     ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
     ReduceSumSquare
     """
 )
-PRODUCTS = _words(
+PRODUCTS = words(
     """
     Attention Conv ConvInteger ConvTranspose DeformConv Einsum FusedConv FusedMatMul GRU Gemm GroupQueryAttention
     LSTM MatMul MatMulInteger MatMulNBits MultiHeadAttention QAttention QLinearConv QLinearMatMul RNN
     """
 )
-MOVES = _words(
+MOVES = words(
     """
     ArgMax ArgMin CenterCropPad Col2Im Compress Concat ConstantOfShape DepthToSpace Expand EyeLike Flatten Gather
     GatherElements GatherND GridSample AffineGrid MaxRoiPool MaxUnpool Multinomial NonMaxSuppression NonZero OneHot
@@ -65,7 +66,7 @@ MOVES = _words(
 )
 
 #: Operators whose order of operands does not matter: the text sorts them.
-COMMUTATIVE = frozenset(_words("Add And BitwiseAnd BitwiseOr BitwiseXor Equal Max Mean Min Mul Or Sum Xor"))
+COMMUTATIVE = frozenset(words("Add And BitwiseAnd BitwiseOr BitwiseXor Equal Max Mean Min Mul Or Sum Xor"))
 
 #: Operators with a symbol; any other name is still written and read.
 OPERATORS: tuple[str, ...] = tuple(

@@ -27,6 +27,7 @@ def cost(text: str) -> Cost:
         ("in a 1x4x5x5\n·ConvTranspose2x2/2 3 p0", 4 * 3 * 4, 4 * 25 * 3 * 4),
         ("in a 1x16x8x8\n·BatchNormalization", 32, 0),
         ("in a Nx64\n·Gemm 10", 640, 640),
+        ("in a 2x5x6, b 2x6x7\n·Einsum equation='bik%2Cbkj-%3Ebij _ b:2x5x7", 0, 2 * 5 * 6 * 7),
     ],
 )
 def test_parameters_and_multiply_accumulates_are_exact(text: str, parameters: int, macs: int) -> None:

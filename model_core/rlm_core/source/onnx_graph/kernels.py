@@ -1,0 +1,240 @@
+"""A graph -> the kernels that a device runs: operators by what limits them, with those that are computed along.
+
+A convolution or product is limited by arithmetic where it does much with each element that it reads; anything else by
+the elements that it moves. A compiler computes activations, additions and scales together with the operator before
+them; without one each operator is a kernel. Operators that only name their input anew (a reshape) cost nothing, nor do
+those that no input of the graph reaches: their results are constants like weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .costs import multiply_accumulates, node_cost
+from .graph import (
+    BROADCAST,
+    ELEMENTWISE,
+    GLOBAL_POOLS,
+    NORMALIZATION,
+    POOLS,
+    PRODUCTS,
+    REDUCTIONS,
+    Constant,
+    Graph,
+    Node,
+    Operand,
+    elements,
+    users,
+    words,
+)
+
+KINDS = (
+    "conv",
+    "pointwise",
+    "grouped",
+    "depthwise",
+    "product",
+    "attention",
+    "recurrent",
+    "norm",
+    "softmax",
+    "elementwise",
+    "pool",
+    "reduce",
+    "move",
+    "other",
+)
+_VIEWS = frozenset(
+    words("Cast Constant Dropout Flatten Identity QuantizeLinear DequantizeLinear Reshape Shape Squeeze Unsqueeze")
+)
+_CONVOLUTIONS = frozenset(words("Conv ConvInteger ConvTranspose DeformConv FusedConv QLinearConv"))
+_RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
+_MOVES = frozenset(
+    words(
+        """
+        CenterCropPad Col2Im Compress Concat ConstantOfShape DepthToSpace Expand Gather GatherElements GatherND
+        GridSample OneHot Pad Resize Scatter ScatterElements ScatterND Slice SpaceToDepth Split Tile Transpose Upsample
+        """
+    )
+)
+_KIND = {
+    **dict.fromkeys((*ELEMENTWISE, *BROADCAST), "elementwise"),
+    **dict.fromkeys(NORMALIZATION, "norm"),
+    **dict.fromkeys((*POOLS, *GLOBAL_POOLS), "pool"),
+    **dict.fromkeys(REDUCTIONS, "reduce"),
+    **dict.fromkeys(_MOVES, "move"),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), "softmax"),
+}
+# Their arithmetic hides behind that of the kernel that they follow.
+_FOLLOWERS = frozenset(("elementwise",))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a device runs at once. Sizes are for a batch of one where the graph leaves the batch open.
+
+    ``nodes``: numbers of the operators, the first gives the kind; ``macs``: multiply-accumulates; ``operations``:
+    elements that other operators compute; ``weights``: elements of constants that are read; ``read`` and ``written``:
+    elements of activations.
+    """
+
+    kind: str
+    nodes: tuple[int, ...]
+    macs: int
+    operations: int
+    weights: int
+    read: int
+    written: int
+
+    @property
+    def moved(self) -> int:
+        """Elements read and written, weights among them."""
+        return self.weights + self.read + self.written
+
+
+def kernels(graph: Graph, *, fused: bool) -> tuple[Kernel, ...]:
+    """The kernels of a graph in its order; ``fused``: with what a compiler computes along. Bodies count once."""
+    readers = users(graph)
+    source = _sources(graph)
+    fixed = _fixed(graph)
+    groups: list[list[int]] = []
+    group_of: dict[int, int] = {}
+    for number in range(len(graph.nodes)):
+        if source[number] != number or fixed[number]:
+            continue
+        home = _home(graph, number, source, readers, group_of, groups) if fused else None
+        if home is None:
+            group_of[number] = len(groups)
+            groups.append([number])
+        else:
+            group_of[number] = home
+            groups[home].append(number)
+    return tuple(_kernel(graph, group, source, fixed) for group in groups)
+
+
+def _fixed(graph: Graph) -> list[bool]:
+    """For each node whether no input of the graph reaches it."""
+    found: list[bool] = []
+    for node in graph.nodes:
+        found.append(all(ref.node >= 0 and found[ref.node] for ref in node.refs))
+    return found
+
+
+def kind_of(graph: Graph, node: Node, fixed: Sequence[bool] = ()) -> str:
+    """The kind of kernel that an operator is, one of :data:`KINDS`; empty for one that only names its input anew."""
+    name = node.operator
+    if name in _VIEWS:
+        return ""
+    if name in _CONVOLUTIONS:
+        return _convolution(graph, node)
+    if name in _RECURRENT:
+        return "recurrent"
+    if name in PRODUCTS:
+        weighted = any(_is_fixed(operand, fixed) and elements(graph.shape(operand)) > 1 for operand in node.operands)
+        return "product" if weighted and not name.endswith("Attention") else "attention"
+    return _KIND.get(name, "other")
+
+
+def _convolution(graph: Graph, node: Node) -> str:
+    weight = graph.shape(node.operands[3 if node.operator == "QLinearConv" else 1]) if len(node.operands) > 1 else None
+    groups = node.attribute("group")
+    if isinstance(groups, int) and groups > 1:
+        return "depthwise" if weight and weight[1] == 1 else "grouped"
+    return "pointwise" if weight and all(side == 1 for side in weight[2:]) else "conv"
+
+
+def _sources(graph: Graph) -> list[int]:
+    """For each node the one that computes what it gives: itself, or what a view names anew; -1 for an input."""
+    found: list[int] = []
+    for number, node in enumerate(graph.nodes):
+        if kind_of(graph, node):
+            found.append(number)
+            continue
+        refs = node.refs
+        found.append(found[refs[0].node] if refs and refs[0].node >= 0 else -1)
+    return found
+
+
+def _home(
+    graph: Graph,
+    number: int,
+    source: Sequence[int],
+    readers: Sequence[Sequence[int]],
+    group_of: dict[int, int],
+    groups: Sequence[Sequence[int]],
+) -> int | None:
+    """The group that an operator is computed along with: that of the last one it reads, if nothing else reads it."""
+    node = graph.nodes[number]
+    if kind_of(graph, node) not in _FOLLOWERS and node.operator != "BatchNormalization":
+        return None
+    before = [source[ref.node] for ref in node.refs if ref.node >= 0 and source[ref.node] in group_of]
+    for previous in sorted(set(before), reverse=True):
+        home = group_of[previous]
+        is_last = groups[home][-1] == previous
+        if is_last and len(readers[previous]) == 1 and _elements_of(graph, previous) == _elements_of(graph, number):
+            return home
+    return None
+
+
+def _elements_of(graph: Graph, number: int) -> int:
+    return elements(graph.nodes[number].shapes[0])
+
+
+def _is_fixed(operand: Operand, fixed: Sequence[bool]) -> bool:
+    if isinstance(operand, Constant):
+        return True
+    return operand is not None and 0 <= operand.node < len(fixed) and fixed[operand.node]
+
+
+def _kernel(graph: Graph, group: Sequence[int], source: Sequence[int], fixed: Sequence[bool]) -> Kernel:
+    inside = set(group)
+    macs = operations = weights = read = 0
+    for number in group:
+        node = graph.nodes[number]
+        shapes = [graph.shape(operand) for operand in node.operands]
+        cost = node_cost(node, shapes)
+        macs += cost.macs or multiply_accumulates(node, shapes)
+        operations += cost.operations
+        for operand in dict.fromkeys(node.operands):
+            if _is_fixed(operand, fixed):
+                weights += elements(graph.shape(operand))
+            else:
+                read += _read(graph, operand, inside, source)
+    last = graph.nodes[group[-1]]
+    written = sum(elements(shape) for shape in last.shapes)
+    return Kernel(kind_of(graph, graph.nodes[group[0]], fixed), tuple(group), macs, operations, weights, read, written)
+
+
+def _read(graph: Graph, operand: Operand, inside: set[int], source: Sequence[int]) -> int:
+    if operand is None or isinstance(operand, Constant):
+        return 0
+    if operand.node >= 0 and source[operand.node] in inside:
+        return 0
+    return elements(graph.shape(operand))
+
+
+def peak_activations(graph: Graph) -> int:
+    """The most elements of activations that are alive at once, in the graph's order.
+
+    Inputs stay alive, since the caller holds them; a view keeps what it names.
+    """
+    source = _sources(graph)
+    last: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        for ref in node.refs:
+            if ref.node >= 0:
+                last[source[ref.node]] = number
+    for operand in graph.outputs:
+        if operand is not None and not isinstance(operand, Constant) and operand.node >= 0:
+            last[source[operand.node]] = len(graph.nodes)
+    alive = most = sum(elements(value.shape) for value in graph.inputs)
+    ending: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        if source[number] == number:
+            size = sum(elements(shape) for shape in node.shapes)
+            alive += size
+            ending[last.get(number, number)] = ending.get(last.get(number, number), 0) + size
+            most = max(most, alive)
+        alive -= ending.pop(number, 0)
+    return most
