@@ -587,6 +587,8 @@ class AbstentionCode(StrEnum):
     UNKNOWN_CALL = "unknown-call"  # call
     ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
     TOO_COMPLEX = "too-complex"
+    BATCH_NOT_MEASURED = "batch-not-measured"  # batch, device, least, most
+    OPERATOR_NOT_MEASURED = "operator-not-measured"  # operators ("" for none), device
 
 
 @dataclass(frozen=True, slots=True)

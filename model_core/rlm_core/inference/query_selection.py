@@ -70,7 +70,9 @@ def queries_for(
         for sizes, device in product(named_sizes, devices):
             workload = default.workload
             if code.basis not in _FIXED_BASES:
-                workload = {**default.workload, **sizes, **selection.workload}
+                # Each device of networks has a workload that it was measured with.
+                is_other = code.basis == "network" and device != default.device
+                workload = {**({} if is_other else default.workload), **sizes, **selection.workload}
             query = Query(default.metric, device or default.device, workload)
             if query not in queries:
                 queries.append(query)

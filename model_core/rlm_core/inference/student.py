@@ -47,6 +47,7 @@ from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
 from .model_store import BUILTIN, builtin
+from .network_cost import NETWORK_COSTS, NetworkCosts
 from .novelty import DISTANCE, NoveltyDetector
 from .pair_facts import with_pair_facts
 from .pair_ratio import pair_ratio, reading_of
@@ -88,7 +89,8 @@ class OnnxPredictor:
         self._threads, self._propagates = threads, propagate
         self._joins_facts = join_facts
         self.card: StudentCard = read_card(directory)
-        self._scope = QueryScope(self.card.defaults, self.card.devices)
+        self._networks = NetworkCosts(directory / NETWORK_COSTS if NETWORK_COSTS in self.card.files else None)
+        self._scope = self._networks.scope(QueryScope(self.card.defaults, self.card.devices))
         parts = ngram_ridge.load(directory / NGRAM_RIDGE)
         self._forests = trees.load(directory / TREES, all_feature_names())
         for key in self.card.residuals:
@@ -125,7 +127,7 @@ class OnnxPredictor:
 
     def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
         """The devices that the model was trained on for a basis, for a program in its language."""
-        known = tuple(self.card.devices.get(basis, ()))
+        known = tuple(self._scope.devices.get(basis, ()))
         if basis != "program" or language is None:
             return known
         metrics = METRICS_OF_BASIS[basis]
@@ -134,8 +136,12 @@ class OnnxPredictor:
         )
 
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
-        """One query per metric of the basis, with the card's default device and workload."""
-        return self._scope.default_queries(basis, language)
+        """One query per metric of the basis, with the card's default device and workload.
+
+        About a network there are also queries about the devices on which real networks were measured.
+        """
+        others = (Query("latency", device) for device in self._networks.devices) if basis == "network" else ()
+        return (*self._scope.default_queries(basis, language), *others)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         """Answer ``queries[i]`` about ``texts[i]``; see :class:`rlm_core.inference.predictor.Predictor`."""
@@ -144,6 +150,9 @@ class OnnxPredictor:
         for i, (code, asked) in enumerate(zip(texts, queries, strict=True)):
             for j, short in enumerate(asked):
                 query = self._scope.filled(code.basis, short, code.language)
+                answers[i][j] = self._networks.answer(code, query, self.model_id)
+                if answers[i][j] is not None:
+                    continue
                 admitted = self._admit(code, query)
                 if isinstance(admitted, Abstention):
                     answers[i][j] = Prediction.missing(code, query, self.model_id, admitted)

@@ -71,6 +71,10 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
     AbstentionCode.ANALYSIS_FAILED: "the analysis of this text failed ({error})",
     AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",
+    AbstentionCode.BATCH_NOT_MEASURED: "networks were measured on {device} with batches of {least} to {most}, not"
+    " {batch}",
+    AbstentionCode.OPERATOR_NOT_MEASURED: "most of the time is in operators that no measured network has on {device}:"
+    " {operators}",
 }
 
 

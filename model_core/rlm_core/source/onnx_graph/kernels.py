@@ -36,12 +36,14 @@ KINDS = (
     "depthwise",
     "product",
     "attention",
+    "batched",
     "recurrent",
     "norm",
     "softmax",
     "elementwise",
     "pool",
     "reduce",
+    "layout",
     "move",
     "other",
 )
@@ -50,11 +52,13 @@ _VIEWS = frozenset(
 )
 _CONVOLUTIONS = frozenset(words("Conv ConvInteger ConvTranspose DeformConv FusedConv QLinearConv"))
 _RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
+# Frameworks give these without a copy where the reader can do with strides.
+_LAYOUTS = frozenset(words("Expand Slice Split Transpose"))
 _MOVES = frozenset(
     words(
         """
-        CenterCropPad Col2Im Compress Concat ConstantOfShape DepthToSpace Expand Gather GatherElements GatherND
-        GridSample OneHot Pad Resize Scatter ScatterElements ScatterND Slice SpaceToDepth Split Tile Transpose Upsample
+        CenterCropPad Col2Im Compress Concat ConstantOfShape DepthToSpace Gather GatherElements GatherND GridSample
+        OneHot Pad Resize Scatter ScatterElements ScatterND SpaceToDepth Tile Upsample
         """
     )
 )
@@ -63,11 +67,13 @@ _KIND = {
     **dict.fromkeys(NORMALIZATION, "norm"),
     **dict.fromkeys((*POOLS, *GLOBAL_POOLS), "pool"),
     **dict.fromkeys(REDUCTIONS, "reduce"),
+    **dict.fromkeys(_LAYOUTS, "layout"),
     **dict.fromkeys(_MOVES, "move"),
     **dict.fromkeys(("Softmax", "LogSoftmax"), "softmax"),
 }
 # Their arithmetic hides behind that of the kernel that they follow.
 _FOLLOWERS = frozenset(("elementwise",))
+_GATES = frozenset(("HardSigmoid", "Sigmoid"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +104,15 @@ def kernels(graph: Graph, *, fused: bool) -> tuple[Kernel, ...]:
     readers = users(graph)
     source = _sources(graph)
     fixed = _fixed(graph)
+    leaders = _leaders(graph, source, readers, fixed)
     groups: list[list[int]] = []
     group_of: dict[int, int] = {}
     for number in range(len(graph.nodes)):
         if source[number] != number or fixed[number]:
             continue
-        home = _home(graph, number, source, readers, group_of, groups) if fused else None
+        home = group_of.get(leaders.get(number, number))
+        if home is None and fused:
+            home = _home(graph, number, source, readers, group_of, groups)
         if home is None:
             group_of[number] = len(groups)
             groups.append([number])
@@ -111,6 +120,48 @@ def kernels(graph: Graph, *, fused: bool) -> tuple[Kernel, ...]:
             group_of[number] = home
             groups[home].append(number)
     return tuple(_kernel(graph, group, source, fixed) for group in groups)
+
+
+def _leaders(
+    graph: Graph, source: Sequence[int], readers: Sequence[Sequence[int]], fixed: Sequence[bool]
+) -> dict[int, int]:
+    """For each operator that is always computed together with one before it, the first of them."""
+    found: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        before = [source[ref.node] for ref in node.refs if ref.node >= 0]
+        if node.operator == "Mul" and len(before) == 2:
+            for gate, other in (before, before[::-1]):
+                is_gate = gate >= 0 and graph.nodes[gate].operator in _GATES and len(readers[gate]) == 1
+                if is_gate and [source[ref.node] for ref in graph.nodes[gate].refs if ref.node >= 0] == [other]:
+                    found[number] = gate
+        elif node.operator == "Softmax" and before and kind_of(graph, node):
+            chain = _scores(graph, number, source, fixed)
+            values = [reader for reader in readers[number] if kind_of(graph, graph.nodes[reader], fixed) == "batched"]
+            if chain and len(values) == 1 and all(len(readers[inner]) == 1 for inner in (*chain, number)):
+                found.update(dict.fromkeys((*chain[:-1], number, values[0]), chain[-1]))
+    return found
+
+
+def _scores(graph: Graph, softmax: int, source: Sequence[int], fixed: Sequence[bool]) -> tuple[int, ...]:
+    """The operators before a softmax of attention, backwards to the product of queries and keys; empty for another.
+
+    Between them is at most a scale by one number and the addition of a mask.
+    """
+    chain: list[int] = []
+    for _ in range(3):
+        node = graph.nodes[chain[-1] if chain else softmax]
+        before = [source[ref.node] for ref in node.refs if ref.node >= 0 and not fixed[ref.node]]
+        if not before or before[0] < 0:
+            return ()
+        chain.append(before[0])
+        last = graph.nodes[before[0]]
+        if kind_of(graph, last, fixed) == "batched":
+            return tuple(chain)
+        factors = [graph.shape(operand) for operand in last.operands if _is_fixed(operand, fixed)]
+        is_scale = last.operator in ("Mul", "Div") and factors and elements(factors[0]) == 1
+        if not is_scale and last.operator != "Add":
+            return ()
+    return ()
 
 
 def _fixed(graph: Graph) -> list[bool]:
@@ -132,7 +183,7 @@ def kind_of(graph: Graph, node: Node, fixed: Sequence[bool] = ()) -> str:
         return "recurrent"
     if name in PRODUCTS:
         weighted = any(_is_fixed(operand, fixed) and elements(graph.shape(operand)) > 1 for operand in node.operands)
-        return "product" if weighted and not name.endswith("Attention") else "attention"
+        return "attention" if name.endswith("Attention") else "product" if weighted else "batched"
     return _KIND.get(name, "other")
 
 
@@ -189,6 +240,7 @@ def _is_fixed(operand: Operand, fixed: Sequence[bool]) -> bool:
 
 def _kernel(graph: Graph, group: Sequence[int], source: Sequence[int], fixed: Sequence[bool]) -> Kernel:
     inside = set(group)
+    operands: dict[Operand, None] = {}
     macs = operations = weights = read = 0
     for number in group:
         node = graph.nodes[number]
@@ -196,14 +248,18 @@ def _kernel(graph: Graph, group: Sequence[int], source: Sequence[int], fixed: Se
         cost = node_cost(node, shapes)
         macs += cost.macs or multiply_accumulates(node, shapes)
         operations += cost.operations
-        for operand in dict.fromkeys(node.operands):
-            if _is_fixed(operand, fixed):
-                weights += elements(graph.shape(operand))
-            else:
-                read += _read(graph, operand, inside, source)
+        operands.update(dict.fromkeys(node.operands))
+    for operand in operands:
+        if _is_fixed(operand, fixed):
+            weights += elements(graph.shape(operand))
+        else:
+            read += _read(graph, operand, inside, source)
     last = graph.nodes[group[-1]]
     written = sum(elements(shape) for shape in last.shapes)
-    return Kernel(kind_of(graph, graph.nodes[group[0]], fixed), tuple(group), macs, operations, weights, read, written)
+    kind = kind_of(graph, graph.nodes[group[0]], fixed)
+    if kind == "batched" and any(graph.nodes[number].operator == "Softmax" for number in group):
+        kind = "attention"
+    return Kernel(kind, tuple(group), macs, operations, weights, read, written)
 
 
 def _read(graph: Graph, operand: Operand, inside: set[int], source: Sequence[int]) -> int:

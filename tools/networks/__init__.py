@@ -1,0 +1,1 @@
+"""Measured latencies of real networks -> data sets: labels, the export of their graphs, and rows."""

@@ -1,0 +1,77 @@
+"""``python -m tools.networks``: labels of real networks -> their graphs, and a data set in Parquet."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlm_core.errors import RlmError
+
+from tools.data_set import build
+
+from .builder import NetworkBuilder
+from .graphs import export, import_onnx, is_fused_elsewhere
+from .labels import LabelledNetwork, NetworkLabel, read_timm
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one of the commands."""
+    parser = argparse.ArgumentParser(prog="python -m tools.networks", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("export", "write the graphs of labelled networks to a folder; continues where it stopped"),
+        ("import", "write the graphs of .onnx files named NAME@SIZE.onnx to the folder"),
+        ("build", "write the rows of networks whose graphs are in the folder"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--graphs", type=Path, required=True, help="folder of the graphs")
+        if name == "import":
+            command.add_argument("files", type=Path, nargs="+", metavar="FILE.onnx")
+        else:
+            command.add_argument("--labels", type=Path, required=True, help="folder with the label files")
+        if name == "export":
+            command.add_argument("--most", type=int, default=None, help="number of networks (default: all)")
+        if name == "build":
+            command.add_argument("--out", type=Path, required=True, help="Parquet file to write")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "build":
+        build(lambda: NetworkBuilder(chosen.labels, chosen.graphs), chosen.out)
+    elif chosen.command == "import":
+        _import(chosen.files, chosen.graphs)
+    else:
+        _export(read_timm(chosen.labels), chosen.graphs, chosen.most)
+
+
+def _export(labels: Sequence[NetworkLabel], graphs: Path, most: int | None) -> None:
+    networks = list(dict.fromkeys(label.network for label in labels))
+    # In an order by hash, so that any number of them is a sample.
+    networks.sort(key=lambda network: hashlib.sha256(network.file.encode()).digest())
+    for network in networks[:most]:
+        try:
+            _export_one(network, graphs)
+        except RlmError as error:
+            print(error, file=sys.stderr)
+
+
+def _export_one(network: LabelledNetwork, graphs: Path) -> None:
+    if not (graphs / f"{network.file}.txt").is_file():
+        export(network, graphs)
+    if is_fused_elsewhere(network, graphs):
+        export(network, graphs, fused=True)
+
+
+def _import(files: Sequence[Path], graphs: Path) -> None:
+    graphs.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        try:
+            if not (graphs / f"{path.stem}.txt").is_file():
+                import_onnx(path, graphs)
+        except RlmError as error:
+            print(error, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
