@@ -14,6 +14,7 @@ from typing import Any
 from rlm_core.errors import DataError, RlmError
 from rlm_core.files import atomic_write
 from rlm_core.source.onnx_graph.costs import costs, total
+from rlm_core.source.onnx_graph.graph import words
 from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.source.onnx_graph.reader import from_model
 from rlm_core.source.onnx_graph.render import render
@@ -26,22 +27,7 @@ FUSED = "+fused"
 _TOLERANCE = 0.011  # of the number of parameters, which labels round to 10,000
 _KEPT_VALUES = 64  # of a constant: shapes and scales, never weights
 _INITIALISERS = frozenset(
-    [
-        "add_",
-        "clamp_",
-        "copy_",
-        "div_",
-        "erfinv_",
-        "fill_",
-        "mul_",
-        "normal_",
-        "ones_",
-        "sub_",
-        "trunc_normal_",
-        "uniform_",
-        "zero_",
-        "zeros_",
-    ]
+    words("add_ clamp_ copy_ div_ erfinv_ fill_ mul_ normal_ ones_ sub_ trunc_normal_ uniform_ zero_ zeros_")
 )
 _WEIGHT_ELEMENTS = 2**16  # of a view that an initialiser writes, such as half of a weight
 

@@ -57,6 +57,8 @@ _PLACE = {name: number for number, name in enumerate(COLUMNS)}
 _MOST_UNKNOWN = 0.3
 """Of the time: the largest share of kinds of kernels that few measured families have."""
 _NAMED = 3  # unknown operators
+# Seconds per kernel, above which a GPU computes longer than a framework takes to start the next kernel.
+_LAUNCH = 2e-5
 _BATCH_MARGIN = 2.0  # beyond the smallest and the largest measured batch
 
 
@@ -219,12 +221,19 @@ class NetworkCosts:
             details = {"metric": "latency", "workload": named, "device": device}
             return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
         batch = _number(workload.get(BATCH, str(setting.batches[2])))
-        least, most, _ = setting.batches
-        if batch is None or not least / _BATCH_MARGIN <= batch <= most * _BATCH_MARGIN:
+        found = cost_of(work_of(text), setting, batch) if batch is not None else None
+        if found is None or (isinstance(found, NetworkCost) and not _is_saturated(found, batch or 0)):
+            least, most, _ = setting.batches
             details = {"batch": workload.get(BATCH, ""), "device": device, "least": str(least), "most": str(most)}
             return Abstention(AbstentionCode.BATCH_NOT_MEASURED, details)
-        work = work_of(text)
-        return cost_of(work, setting, batch)
+        return found
+
+
+def _is_saturated(cost: NetworkCost, batch: int) -> bool:
+    """Return whether a batch is like those of the measurements: nearly as large, or enough work for each kernel."""
+    least, most, _ = cost.setting.batches
+    is_enough = batch >= least / _BATCH_MARGIN or cost.quantiles[MEDIAN] >= _LAUNCH * len(cost.parts)
+    return is_enough and batch <= most * _BATCH_MARGIN
 
 
 def cost_of(work: NetworkWork, setting: SettingCost, batch: int) -> NetworkCost | Abstention:
@@ -247,10 +256,11 @@ def cost_of(work: NetworkWork, setting: SettingCost, batch: int) -> NetworkCost 
 def unknown_shares(work: NetworkWork, setting: SettingCost, seconds: Array) -> dict[str, float]:
     """The shares of operators whose kinds of kernels few measured families have.
 
-    Each is that of the predicted time or of all arithmetic and moved elements, whichever is larger.
+    Each is that of the predicted time, of the multiply-accumulates or of the moved elements, whichever is largest.
     """
-    effort = np.array([kernel.moved + kernel.macs for kernel in work.kernels], float)
-    shares = np.maximum(*(values / max(float(values.sum()), 1e-300) for values in (seconds, effort)))
+    macs = np.array([kernel.macs for kernel in work.kernels], float)
+    moved = np.array([kernel.moved for kernel in work.kernels], float)
+    shares = np.max([values / max(float(values.sum()), 1e-300) for values in (seconds, macs, moved)], axis=0)
     found: dict[str, float] = {}
     for kernel, operator, share in zip(work.kernels, work.operators, shares, strict=True):
         if kernel.kind not in setting.known:

@@ -48,6 +48,7 @@ from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
 from .model_store import BUILTIN, builtin
 from .network_cost import NETWORK_COSTS, NetworkCosts
+from .network_range import out_of_range
 from .novelty import DISTANCE, NoveltyDetector
 from .pair_facts import with_pair_facts
 from .pair_ratio import pair_ratio, reading_of
@@ -315,6 +316,9 @@ class OnnxPredictor:
             reason = too_few_groups(code.basis, residuals.groups if residuals else 0)
             return Prediction.missing(code, query, self.model_id, reason)
         assert row.features is not None
+        outside = out_of_range(self._forests[key], query, row.features) if code.basis == "network" else None
+        if outside is not None:
+            return Prediction.missing(code, query, self.model_id, outside)
         most = 1.0 if query.metric == "accuracy" else math.inf
         floor = self.card.tasks[row.task].scale.floor
         spread = self._forests.get(spread_key(key))

@@ -22,6 +22,8 @@ from rlm_core.inference.card import read_card
 from rlm_core.inference.network_cost import (
     BATCH,
     COLUMNS,
+    MACS,
+    MOVED,
     NETWORK_COSTS,
     SettingCost,
     save,
@@ -41,7 +43,7 @@ _STEPS = 5  # of reweighting
 _NEAR = 0.03  # relative errors below it have the same weight: measurements repeat to a few per cent
 _RIDGE = 1e-3
 _TOWARDS_OTHERS = 3e-3
-_SHARE, _FAMILIES = 0.05, 4  # a kind is known if so many families have so much of their time in it
+_SHARE, _FAMILIES = 0.02, 4  # a kind is known if so many families have so much of their work in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,21 +217,23 @@ def cost_of_setting(rows: SettingRows, factors: Array, errors: Array) -> Setting
         tuple(float(f"{value:.6g}") for value in factors),
         tuple(float(f"{value:.4g}") for value in quantiles),
         (int(low), int(high), int(middle)),
-        _known(rows, factors),
+        _known(rows),
         len(set(rows.families)),
         len(rows.seconds),
     )
 
 
-def _known(rows: SettingRows, factors: Array) -> tuple[str, ...]:
-    """The kinds of kernels that enough families spend some of their time in."""
-    parts = rows.amounts * factors
-    parts = parts / np.maximum(parts.sum(axis=1), 1e-300)[:, None]
+def _known(rows: SettingRows) -> tuple[str, ...]:
+    """The kinds of kernels that enough families have some of their arithmetic or moved elements in."""
     found = []
+    kind_of = np.array([name.partition(".")[0] for name in COLUMNS])
     for kind in KINDS:
-        of_kind = np.array([name.partition(".")[0] == kind for name in COLUMNS])
-        families = set(rows.families[parts[:, of_kind].sum(axis=1) > _SHARE])
-        if len(families) >= _FAMILIES:
+        has_some = np.zeros(len(rows.seconds), bool)
+        for columns in (MACS, MOVED):
+            part = np.isin(COLUMNS, columns)
+            whole = np.maximum(rows.amounts[:, part].sum(axis=1), 1e-300)
+            has_some |= rows.amounts[:, part & (kind_of == kind)].sum(axis=1) / whole > _SHARE
+        if len(set(rows.families[has_some])) >= _FAMILIES:
             found.append(kind)
     return tuple(found)
 

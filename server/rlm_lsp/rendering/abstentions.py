@@ -73,8 +73,11 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",
     AbstentionCode.BATCH_NOT_MEASURED: "networks were measured on {device} with batches of {least} to {most}, not"
     " {batch}",
-    AbstentionCode.OPERATOR_NOT_MEASURED: "most of the time is in operators that no measured network has on {device}:"
-    " {operators}",
+    AbstentionCode.OTHER_IMAGE_SIZE: "accuracies on {dataset} are known for images of {usual} pixels; this network"
+    " takes {side}",
+    AbstentionCode.TOO_LARGE: "the network has {gmacs} GMACs; the measured ones have up to {most}",
+    AbstentionCode.OPERATOR_NOT_MEASURED: "much of the work is in operators that few networks measured on {device}"
+    " have: {operators}",
 }
 
 

@@ -20,6 +20,10 @@ from .size_words import size_notes, stated_bound
 from .work_words import growth_words
 
 
+_NETWORK_SETTING = frozenset({"batch", "dtype", "backend"})
+"""The part of a network's workload that changes its latency most; the rest is in JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class CostRow:
     """The costs of a unit on one device, as text that is not yet escaped.
@@ -89,6 +93,9 @@ def place_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
     sizes = list(prediction.workload.items()) if prediction.basis == "kernel" else []
     if prediction.basis == "module" and analysed.sizes is not None:
         named = {name for workload in analysed.sizes.workloads for name in workload}
+        sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
+    if prediction.basis == "network":
+        named = _NETWORK_SETTING if prediction.workload.get("batch", "1") != "1" else _NETWORK_SETTING - {"batch"}
         sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
     return ", ".join(filter(None, [device, " ".join(f"{name}={value}" for name, value in sizes)]))
 
