@@ -588,6 +588,7 @@ class AbstentionCode(StrEnum):
     ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
     TOO_COMPLEX = "too-complex"
     BATCH_NOT_MEASURED = "batch-not-measured"  # batch, device, least, most
+    OPEN_SIZES = "open-sizes"  # share (of the operators)
     OTHER_IMAGE_SIZE = "other-image-size"  # dataset, side (pixels of the network's input), usual
     TOO_LARGE = "too-large"  # gmacs (1e9 multiply-accumulates), most
     OPERATOR_NOT_MEASURED = "operator-not-measured"  # operators ("" for none), device

@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from rlm_core.errors import ModelError, RlmError
 from rlm_core.files import read_regular
-from rlm_core.source.onnx_graph.graph import Graph
+from rlm_core.source.onnx_graph.graph import Graph, Shape
 from rlm_core.source.onnx_graph.kernels import KINDS, Kernel, kernels
+from rlm_core.source.onnx_graph.node_codec import shape_text
 from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.types import (
     LEVELS,
@@ -56,6 +57,8 @@ COLUMNS = (*MACS, *MOVED, *ONCE)
 _PLACE = {name: number for number, name in enumerate(COLUMNS)}
 _MOST_UNKNOWN = 0.3
 """Of the time: the largest share of kinds of kernels that few measured families have."""
+_MOST_OPEN = 0.1
+"""Of the kernels: the largest share whose sizes do not follow from the inputs."""
 _NAMED = 3  # unknown operators
 # Seconds per kernel, above which a GPU computes longer than a framework takes to start the next kernel.
 _LAUNCH = 2e-5
@@ -116,13 +119,17 @@ class NetworkCost:
 class NetworkWork:
     """The kernels of a graph with the ``operators`` that lead them, and the batch of the graph.
 
-    ``amounts``: of :data:`COLUMNS` per graph, ``(kernels, columns)``.
+    ``amounts``: of :data:`COLUMNS` per graph, ``(kernels, columns)``. ``open_share``: of the kernels, those with sizes
+    that do not follow from the inputs; they count as 1. ``assumed``: shapes of inputs that the model leaves open, by
+    their names in a workload (``arg0``).
     """
 
     kernels: tuple[Kernel, ...]
     operators: tuple[str, ...]
     amounts: Array
     batch: int
+    open_share: float
+    assumed: Mapping[str, str]
 
     def at(self, batch: int) -> Array:
         """The amounts for a batch, ``(kernels, columns)``."""
@@ -136,7 +143,7 @@ def work_of(text: str) -> NetworkWork:
     """The work of a graph, from its text.
 
     Raises:
-        ModelError: the text is not that of a graph.
+        DataError: the text is not that of a graph.
     """
     graph = parse(text)
     found = kernels(graph, fused=False)
@@ -148,7 +155,13 @@ def work_of(text: str) -> NetworkWork:
         row[_PLACE["kernels"]] = 1.0
         row[_PLACE["weights"]] = kernel.weights / 1e6
     operators = tuple(graph.nodes[kernel.nodes[0]].operator for kernel in found)
-    return NetworkWork(found, operators, amounts, _batch_of(graph))
+    is_open = [not all(map(_is_closed, graph.nodes[kernel.nodes[-1]].shapes)) for kernel in found]
+    assumed = {f"arg{number}": shape_text(graph.inputs[number].shape) for number in graph.assumed}
+    return NetworkWork(found, operators, amounts, _batch_of(graph), sum(is_open) / max(len(is_open), 1), assumed)
+
+
+def _is_closed(shape: Shape) -> bool:
+    return shape is not None and all(isinstance(size, int) for size in shape)
 
 
 def _batch_of(graph: Graph) -> int:
@@ -215,18 +228,22 @@ class NetworkCosts:
         Raises:
             ModelError: the text is not that of a graph, or the file of the costs cannot be read.
         """
+        work = work_of(text)
+        workload = {name: value for name, value in workload.items() if work.assumed.get(name) != value}
         setting = self.setting_of(device, workload)
         if setting is None:
             named = ", ".join(f"{name} {value}" for name, value in sorted(workload.items()))
             details = {"metric": "latency", "workload": named, "device": device}
             return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
         batch = _number(workload.get(BATCH, str(setting.batches[2])))
-        found = cost_of(work_of(text), setting, batch) if batch is not None else None
+        if work.open_share > _MOST_OPEN:
+            return Abstention(AbstentionCode.OPEN_SIZES, {"share": f"{work.open_share:.0%}"})
+        found = cost_of(work, setting, batch) if batch is not None else None
         if found is None or (isinstance(found, NetworkCost) and not _is_saturated(found, batch or 0)):
             least, most, _ = setting.batches
             details = {"batch": workload.get(BATCH, ""), "device": device, "least": str(least), "most": str(most)}
             return Abstention(AbstentionCode.BATCH_NOT_MEASURED, details)
-        return found
+        return replace(found, workload={**found.workload, **work.assumed}) if isinstance(found, NetworkCost) else found
 
 
 def _is_saturated(cost: NetworkCost, batch: int) -> bool:

@@ -73,6 +73,8 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",
     AbstentionCode.BATCH_NOT_MEASURED: "networks were measured on {device} with batches of {least} to {most}, not"
     " {batch}",
+    AbstentionCode.OPEN_SIZES: "the sizes of {share} of the operators depend on values; export the network with fixed"
+    " sizes",
     AbstentionCode.OTHER_IMAGE_SIZE: "accuracies on {dataset} are known for images of {usual} pixels; this network"
     " takes {side}",
     AbstentionCode.TOO_LARGE: "the network has {gmacs} GMACs; the measured ones have up to {most}",

@@ -20,10 +20,6 @@ from .size_words import size_notes, stated_bound
 from .work_words import growth_words
 
 
-_NETWORK_SETTING = frozenset({"batch", "dtype", "backend"})
-"""The part of a network's workload that changes its latency most; the rest is in JSON."""
-
-
 @dataclass(frozen=True, slots=True)
 class CostRow:
     """The costs of a unit on one device, as text that is not yet escaped.
@@ -95,9 +91,13 @@ def place_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
         named = {name for workload in analysed.sizes.workloads for name in workload}
         sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
     if prediction.basis == "network":
-        named = _NETWORK_SETTING if prediction.workload.get("batch", "1") != "1" else _NETWORK_SETTING - {"batch"}
-        sizes = [(name, value) for name, value in prediction.workload.items() if name in named]
+        sizes = [(name, value) for name, value in prediction.workload.items() if _is_shown(name, value)]
     return ", ".join(filter(None, [device, " ".join(f"{name}={value}" for name, value in sizes)]))
+
+
+def _is_shown(name: str, value: str) -> bool:
+    """Return whether a part of a network's workload changes its latency much; the rest is in JSON."""
+    return name in ("dtype", "backend") or name.startswith("arg") or (name == "batch" and value != "1")
 
 
 def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:

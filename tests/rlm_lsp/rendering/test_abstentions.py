@@ -43,6 +43,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.ANALYSIS_FAILED: {"error": "RecursionError"},
     AbstentionCode.TOO_COMPLEX: {},
     AbstentionCode.BATCH_NOT_MEASURED: {"batch": "1", "device": "nvidia-rtx-4090", "least": "384", "most": "1024"},
+    AbstentionCode.OPEN_SIZES: {"share": "12 %"},
     AbstentionCode.OTHER_IMAGE_SIZE: {"dataset": "cifar10", "side": "224", "usual": "32"},
     AbstentionCode.TOO_LARGE: {"gmacs": "24", "most": "0.15"},
     AbstentionCode.OPERATOR_NOT_MEASURED: {"operators": "LSTM", "device": "nvidia-rtx-4090"},

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 ARROW = "\u00b7"
+ASSUMED = "# sizes assumed: "
+"""The line of a text that names the inputs whose sizes are assumed."""
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -149,11 +151,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A network: nodes in an order in which each reads only what nodes before it wrote."""
+    """A network: nodes in an order in which each reads only what nodes before it wrote.
+
+    ``assumed``: numbers of the inputs that have usual sizes because the model leaves them open, a batch aside.
+    """
 
     inputs: tuple[Value, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Operand, ...]
+    assumed: tuple[int, ...] = ()
 
     def shape(self, operand: Operand) -> Shape:
         """The shape of an operand; None where unknown."""
@@ -211,7 +217,8 @@ def ordered(graph: Graph) -> Graph:
                 bodies=tuple(ordered(body) for body in node.bodies),
             )
         )
-    return Graph(inputs, tuple(nodes), tuple(_moved(operand, positions) for operand in graph.outputs))
+    outputs = tuple(_moved(operand, positions) for operand in graph.outputs)
+    return Graph(inputs, tuple(nodes), outputs, graph.assumed)
 
 
 def _depth_first(graph: Graph) -> list[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rlm_core.errors import DataError
 
-from .graph import ARROW, Edge, Graph, Node, Operand, Shape, Value
+from .graph import ARROW, ASSUMED, Edge, Graph, Node, Operand, Shape, Value
 from .node_codec import RESERVED, constant_of, shape_of, split_operator, unpack
 from .shapes import infer
 
@@ -56,6 +56,7 @@ def parse(text: str) -> Graph:
     definitions: dict[str, _BlockDefinition] = {}
     main: list[str] = []
     current: _BlockDefinition | None = None
+    assumed: list[str] = []
     for number, line in enumerate(lines[1:], 2):
         try:
             if line.startswith("\t") and current is not None:
@@ -63,6 +64,8 @@ def parse(text: str) -> Graph:
             elif re.match(r"[A-Z]+( |$)", line):
                 current = _definition(line)
                 definitions[current.name] = current
+            elif line.startswith(ASSUMED):
+                assumed = line.removeprefix(ASSUMED).split()
             elif line:
                 current = None
                 main.append(line)
@@ -70,7 +73,8 @@ def parse(text: str) -> Graph:
             raise DataError(f"line {number}: {error}; render the graph again") from None
     try:
         names, values = _inputs(head[2:].strip())
-        return _Parser(definitions, dtype or "float32").graph(main, names, values)
+        graph = _Parser(definitions, dtype or "float32").graph(main, names, values)
+        return replace(graph, assumed=tuple(names.index(name) for name in assumed)) if assumed else graph
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise DataError(f"not the text of a graph ({error}); render the graph again") from None
 

@@ -11,6 +11,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from rlm_core.errors import ModelError
 from rlm_core.files import open_regular
 
 from .graph import MAX_RANK, MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
+from .open_sizes import assume_sizes
+from .shape_values import shape_value, value_of
 from .shapes import infer
 from .wire import MAX_NODES, Deadline, is_inferable, without_weights
 
@@ -76,9 +79,12 @@ def from_model(model: onnx.ModelProto, deadline: Deadline | None = None) -> Grap
         raise ModelError("the ONNX model has no nodes; export the network to ONNX again")
     if _node_count(model.graph) > MAX_NODES:
         raise ModelError(f"the ONNX graph has more than {MAX_NODES:,} nodes; name a part of it")
-    shell = _with_shapes(_shell(model))
+    shell = _shell(model)
+    assumed = assume_sizes(shell.graph)
+    shell = _with_shapes(shell)
     versions = {entry.domain: entry.version for entry in shell.opset_import}
-    return ordered(_GraphReader(onnx, versions, deadline or Deadline(_MAX_SECONDS)).graph(shell.graph, {}))
+    graph = _GraphReader(onnx, versions, deadline or Deadline(_MAX_SECONDS)).graph(shell.graph, {})
+    return ordered(replace(graph, assumed=assumed))
 
 
 def _onnx() -> Any:
@@ -142,6 +148,7 @@ class _GraphReader:
         self._onnx = onnx
         self._deadline = deadline
         self._versions = versions
+        self._of_shapes: dict[int, Constant] = {}  # the constants that were computed from shapes, by id
 
     def graph(self, proto: onnx.GraphProto, outer: Mapping[str, tuple[Operand, Value]]) -> Graph:
         """``outer``: constants that an enclosing graph has; its computed values come in as further inputs."""
@@ -193,6 +200,11 @@ class _GraphReader:
             if name and name not in names:
                 raise ModelError(f"node {node.name or node.op_type!r} reads {name!r}, which nothing writes")
         operands = [names[name] if name else None for name in node.input]
+        followed = self._followed(node, operands, values)
+        if followed is not None:
+            names[node.output[0]], values[node.output[0]] = followed, Value(followed.shape, followed.dtype)
+            self._of_shapes[id(followed)] = followed
+            return
         bodies = []
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs) if attribute.type in (5, 10) else ():
@@ -217,6 +229,27 @@ class _GraphReader:
                 names[name] = Edge(len(nodes), index)
                 values[name] = Value(shape, value.dtype if value is not None else "float32")
         nodes.append(Node(kind, tuple(operands), attributes, tuple(shapes), tuple(bodies)))
+
+    def _followed(
+        self, node: onnx.NodeProto, operands: Sequence[Operand], values: Mapping[str, Value]
+    ) -> Constant | None:
+        """The result of a node that computes with shapes, where its operands are known; else None."""
+        if node.domain not in _OWN_DOMAINS or len(node.output) != 1 or not operands:
+            return None
+        if node.op_type in ("Shape", "Size"):
+            attributes = dict(self._attributes(node))
+            found = shape_value(values.get(node.input[0], Value(None)).shape, attributes)
+            return value_of("ReduceProd", [found], {"keepdims": 0}) if found and node.op_type == "Size" else found
+        constants = [operand for operand in operands if isinstance(operand, Constant)]
+        if len(constants) + operands.count(None) < len(operands) or not any(
+            id(constant) in self._of_shapes for constant in constants
+        ):
+            return None
+        return value_of(
+            node.op_type,
+            [operand for operand in operands if not isinstance(operand, Edge)],
+            dict(self._attributes(node)),
+        )
 
     def _folded(self, node: onnx.NodeProto) -> Constant | None:
         """The constant of a Constant node; None for other nodes."""
