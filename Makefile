@@ -116,6 +116,9 @@ model: .venv/installed
 		--model $(SHIPPED)
 	.venv/bin/python -m rlm_core.training.sized_cost_fit --labels model_core/labels/scaled.jsonl.gz \
 		--slopes $(RUN)/scaled.parquet --model $(SHIPPED) --write
+	@test -e $(RUN)/networks.parquet || .venv/bin/python -m tools.networks build --labels $(LABELS)/networks \
+		--graphs $(RUN)/networks --out $(RUN)/networks.parquet
+	.venv/bin/python -m rlm_core.training.network_cost_fit --data $(RUN)/networks.parquet --model $(SHIPPED)
 	.venv/bin/python -m tools.experiments.growth_report --data $(RUN)/growth.parquet \
 		--page docs/model-card/growth.md > $(RUN)/growth.json
 	.venv/bin/rlm-lsp eval $(DATA) --data $(RUN)/counterfactual.parquet --card MODEL_CARD.md

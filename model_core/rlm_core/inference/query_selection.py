@@ -57,9 +57,14 @@ def queries_for(
     ]
     named_sizes = [dict(workload) for workload in code.workloads if not _has_sizes(selection.workload)] or [{}]
     judge, runtime = _judge(code, selection, known_devices, has_devices=bool(chosen_devices))
+    metrics: list[Metric] = []
     for default in predictor.default_queries(code.basis, code.language):
         if selection.metrics is not None and default.metric not in selection.metrics:
             continue
+        # Of several queries by default, which differ in their devices, chosen devices replace all.
+        if chosen_devices and default.metric in metrics:
+            continue
+        metrics.append(default.metric)
         devices: Sequence[str | None] = [default.device]
         if chosen_devices and default.metric != "accuracy":
             devices = chosen_devices

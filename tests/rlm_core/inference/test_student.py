@@ -287,7 +287,7 @@ def test_an_accuracy_belongs_to_no_device(predictor: OnnxPredictor) -> None:
 
 @pytest.mark.parametrize("basis", ["kernel", "module", "network"])
 def test_a_basis_that_a_language_is_not_known_for_is_abstained_from(predictor: OnnxPredictor, basis: Basis) -> None:
-    [answers] = ask(predictor, replace(FUNCTION, basis=basis))
+    [answers] = predictor.predict([replace(FUNCTION, basis=basis)], [[Query(name) for name in METRICS_OF_BASIS[basis]]])
     assert [found.metric for found in answers] == list(METRICS_OF_BASIS[basis])
     for found in answers:
         details = {"basis": basis, "language": "python", "metric": found.metric}

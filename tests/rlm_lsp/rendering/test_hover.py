@@ -304,7 +304,8 @@ def test_no_field_of_a_hover_is_more_than_text(
     make_prediction: MakePrediction, kernel: AnalysedUnit, text: str
 ) -> None:
     names = "basis language metric judge device known workload date distance limit example groups needed problem size"
-    details = dict.fromkeys([*names.split(), "url", "error", "others", "sizes", "unit", "call"], text)
+    more = "url error others sizes unit call batch least most operators share dataset side usual gmacs"
+    details = dict.fromkeys([*names.split(), *more.split()], text)
     missing = [Abstention(code, details, text) for code in AbstentionCode]
     source = CalibrationSource(f"kernel/{text}/{text}/{text}@{text}", False, text, CpuScale(2.0, text))
     bands = tuple(replace(band, source=source) for band in make_prediction().bands)

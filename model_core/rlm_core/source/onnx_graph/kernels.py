@@ -2,7 +2,7 @@
 
 A convolution or product is limited by arithmetic where it does much with each element that it reads; anything else by
 the elements that it moves. A compiler computes activations, additions and scales together with the operator before
-them; without one each operator is a kernel. Operators that only name their input anew (a reshape) cost nothing, nor do
+them; without one each operator is a kernel. Operators that only rename their input (a reshape) cost nothing, nor do
 those that no input of the graph reaches: their results are constants like weights.
 """
 
@@ -173,7 +173,7 @@ def _fixed(graph: Graph) -> list[bool]:
 
 
 def kind_of(graph: Graph, node: Node, fixed: Sequence[bool] = ()) -> str:
-    """The kind of kernel that an operator is, one of :data:`KINDS`; empty for one that only names its input anew."""
+    """The kind of kernel that an operator is, one of :data:`KINDS`; empty for one that only renames its input."""
     name = node.operator
     if name in _VIEWS:
         return ""
@@ -196,7 +196,7 @@ def _convolution(graph: Graph, node: Node) -> str:
 
 
 def _sources(graph: Graph) -> list[int]:
-    """For each node the one that computes what it gives: itself, or what a view names anew; -1 for an input."""
+    """For each node the one that computes what it gives: itself, or what a view renames; -1 for an input."""
     found: list[int] = []
     for number, node in enumerate(graph.nodes):
         if kind_of(graph, node):

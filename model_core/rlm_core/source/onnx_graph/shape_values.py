@@ -101,7 +101,26 @@ def _divided(arrays: Sequence[Any], _: _Attributes) -> Any:
 
 
 def _reduced(function: Callable[..., Any]) -> Callable[[Sequence[Any], _Attributes], Any]:
-    return lambda arrays, attributes: function(arrays[0], keepdims=bool(_number(attributes, "keepdims", 1)))
+    def evaluate(arrays: Sequence[Any], attributes: _Attributes) -> Any:
+        keepdims = bool(_number(attributes, "keepdims", 1))
+        _check(function(arrays[0].astype(float), keepdims=keepdims))
+        return function(arrays[0], keepdims=keepdims)
+
+    return evaluate
+
+
+def _check(result: Any) -> None:
+    """Refuse a result that integers of 64 bits may not hold: numpy would give another one."""
+    if (np.abs(result) > _MOST).any():
+        raise OverflowError
+
+
+def _arithmetic(function: Callable[..., Any]) -> Callable[[Sequence[Any], _Attributes], Any]:
+    def evaluate(arrays: Sequence[Any], _: _Attributes) -> Any:
+        _check(function(*(array.astype(float) for array in arrays)))
+        return function(*arrays)
+
+    return evaluate
 
 
 def _of_arrays(function: Callable[..., Any]) -> Callable[[Sequence[Any], _Attributes], Any]:
@@ -110,7 +129,7 @@ def _of_arrays(function: Callable[..., Any]) -> Callable[[Sequence[Any], _Attrib
 
 _EVALUATED: Mapping[str, Callable[[Sequence[Any], _Attributes], Any]] = {
     "Abs": _of_arrays(np.abs),
-    "Add": _of_arrays(np.add),
+    "Add": _arithmetic(np.add),
     "Cast": lambda arrays, attributes: arrays[0].astype(_TYPES[_number(attributes, "to", 0)]),
     "Ceil": _of_arrays(np.ceil),
     "Concat": lambda arrays, attributes: np.concatenate(arrays, _number(attributes, "axis", 0)),
@@ -124,7 +143,7 @@ _EVALUATED: Mapping[str, Callable[[Sequence[Any], _Attributes], Any]] = {
     "Max": lambda arrays, _: np.max(np.broadcast_arrays(*arrays), axis=0),
     "Min": lambda arrays, _: np.min(np.broadcast_arrays(*arrays), axis=0),
     "Mod": _of_arrays(np.mod),
-    "Mul": _of_arrays(np.multiply),
+    "Mul": _arithmetic(np.multiply),
     "Neg": _of_arrays(np.negative),
     "ReduceMax": _reduced(np.max),
     "ReduceMin": _reduced(np.min),
@@ -134,7 +153,7 @@ _EVALUATED: Mapping[str, Callable[[Sequence[Any], _Attributes], Any]] = {
     "Slice": _slice,
     "Sqrt": _of_arrays(np.sqrt),
     "Squeeze": _squeeze,
-    "Sub": _of_arrays(np.subtract),
+    "Sub": _arithmetic(np.subtract),
     "Unsqueeze": _unsqueeze,
     "Where": _of_arrays(np.where),
 }

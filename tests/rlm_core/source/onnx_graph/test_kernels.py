@@ -39,7 +39,7 @@ def test_operators_have_the_kind_of_what_limits_them(step: str, kind: str) -> No
     assert kind in KINDS
 
 
-def test_operators_that_only_name_their_input_anew_cost_nothing() -> None:
+def test_operators_that_only_rename_their_input_cost_nothing() -> None:
     assert [kernel.kind for kernel in of("in a 1x8x10x10\n·Relu·Flatten·Gemm 10")] == ["elementwise", "product"]
 
 
@@ -80,3 +80,23 @@ def test_what_no_input_reaches_is_a_weight() -> None:
 def test_the_peak_is_what_is_alive_at_once_and_the_input_stays() -> None:
     assert peak_activations(parse("in a 1x100\n·Relu·Relu·Relu")) == 300
     assert peak_activations(parse("in a 1x100\nb=·Relu\n·Tanh·Exp·Add b")) == 400
+
+
+ATTENTION = "in a 1x4x8x16\nb=a·Mul{{=0.25}}\nc=a·Transpose[0,1,3,2]\nb·MatMul _ c{between}·Softmax·MatMul _ a"
+
+
+@pytest.mark.parametrize(
+    ("between", "fused"), [("", True), ("·Div{=4}", True), ("·Sigmoid", False), ("·Relu·Div{=4}", False)]
+)
+def test_the_attention_of_transformers_is_one_kernel(between: str, fused: bool) -> None:
+    kinds = [kernel.kind for kernel in of(ATTENTION.format(between=between))]
+    assert ("attention" in kinds) is fused
+    assert ("softmax" in kinds) is not fused
+    whole = sum(kernel.macs for kernel in of(ATTENTION.format(between=between)))
+    assert whole == 2 * 4 * 8 * 8 * 16
+
+
+def test_an_activation_that_is_written_as_two_operators_is_one_kernel() -> None:
+    [kernel] = of("in a 1x8\nb=·Gelu\n·Sigmoid·Mul b")[1:]
+    assert (kernel.read, kernel.written) == (8, 8)
+    assert len(of("in a 1x8\nb=·Gelu\nc=·Sigmoid\n·Mul b·Add c")) == 4

@@ -1,0 +1,147 @@
+"""Latency of networks as a sum over kernels: batches, settings, unknown operators, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from rlm_core.errors import ModelError
+from rlm_core.inference.model_store import builtin
+from rlm_core.inference.network_cost import (
+    COLUMNS,
+    NETWORK_COSTS,
+    NetworkCost,
+    NetworkCosts,
+    SettingCost,
+    load,
+    save,
+    work_of,
+)
+from rlm_core.types import LEVELS, MEDIAN, Abstention, AbstentionCode, CodeText, Query
+
+NET = "in a 1x3x224x224\n·Conv3x3/2 32·Relu\nb=·Conv3x3 32·Relu·Conv3x3 32\n·Add b·GlobalAveragePool·Flatten·Gemm 10"
+GPU = "nvidia-rtx-4090"
+
+
+def setting(**changed: object) -> SettingCost:
+    seconds = tuple(1e-3 if name.endswith((".macs", ".moved")) else 1e-6 for name in COLUMNS)
+    errors = tuple(level - 0.5 for level in LEVELS)
+    usual = SettingCost(
+        "cpu", {"mode": "infer"}, seconds, errors, (1, 8, 4), ("conv", "elementwise", "product"), 30, 90
+    )
+    return msgspec.structs.replace(usual, **changed)
+
+
+def costs_of(tmp_path: Path, *settings: SettingCost) -> NetworkCosts:
+    save(settings, tmp_path / NETWORK_COSTS)
+    return NetworkCosts(tmp_path / NETWORK_COSTS)
+
+
+def answered(found: NetworkCost | Abstention) -> NetworkCost:
+    assert isinstance(found, NetworkCost)
+    return found
+
+
+def code_of(found: NetworkCost | Abstention) -> AbstentionCode:
+    assert isinstance(found, Abstention)
+    return found.code
+
+
+def test_the_parts_of_a_network_add_up_to_its_latency() -> None:
+    found = answered(NetworkCosts(builtin() / NETWORK_COSTS).cost(NET, GPU, {}))
+    assert sum(part.seconds for part in found.parts) == pytest.approx(found.quantiles[MEDIAN])
+    assert list(found.quantiles) == sorted(found.quantiles)
+    assert 0 <= found.arithmetic <= 1
+
+
+def test_what_is_once_per_batch_does_not_grow_with_it(tmp_path: Path) -> None:
+    costs = costs_of(tmp_path, setting(known=("conv", "elementwise", "product", "pool")))
+    one, eight = (answered(costs.cost(NET, "cpu", {"batch": batch})).quantiles[MEDIAN] for batch in ("1", "8"))
+    work = work_of(NET)
+    once = len(work.kernels) * 1e-6 + sum(kernel.weights for kernel in work.kernels) * 1e-12
+    assert eight - once == pytest.approx(8 * (one - once))
+
+
+def test_a_graph_for_a_batch_counts_per_image() -> None:
+    one, four = work_of(NET), work_of(NET.replace("1x3", "4x3"))
+    assert four.batch == 4
+    assert four.at(8)[:, :-2] == pytest.approx(one.at(8)[:, :-2])
+
+
+def test_a_query_names_as_much_of_a_setting_as_it_needs() -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    plain, compiled = (answered(costs.cost(NET, GPU, {"backend": name})) for name in ("eager", "compile"))
+    assert (plain.workload["backend"], compiled.workload["backend"]) == ("eager", "compile")
+    assert compiled.quantiles[MEDIAN] < plain.quantiles[MEDIAN]
+    assert code_of(costs.cost(NET, GPU, {"dtype": "int4"})) is AbstentionCode.SETTING_NOT_TRAINED
+
+
+@pytest.mark.parametrize("batch", ["0", "none", "17"])
+def test_other_batches_than_those_measured_are_refused(batch: str, tmp_path: Path) -> None:
+    costs = costs_of(tmp_path, setting(known=("conv", "elementwise", "product", "pool")))
+    assert code_of(costs.cost(NET, "cpu", {"batch": batch})) is AbstentionCode.BATCH_NOT_MEASURED
+
+
+def test_a_small_batch_is_answered_only_where_each_kernel_computes_for_long() -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    large = NET.replace("224x224", "4096x4096")
+    assert code_of(costs.cost(NET, GPU, {"batch": "1"})) is AbstentionCode.BATCH_NOT_MEASURED
+    assert answered(costs.cost(large, GPU, {"batch": "8"})).workload["batch"] == "8"
+
+
+def test_an_operator_that_hardly_any_measured_network_has_is_named(tmp_path: Path) -> None:
+    found = costs_of(tmp_path, setting(known=("conv", "product"))).cost(NET, "cpu", {})
+    assert isinstance(found, Abstention)
+    assert found.code is AbstentionCode.OPERATOR_NOT_MEASURED
+    assert "Relu" in found.details["operators"]
+
+
+def test_a_band_is_wider_the_more_of_the_work_is_unknown(tmp_path: Path) -> None:
+    costs = [setting(device=name, known=known) for name, known in (("a", ("conv", "elementwise", "product", "pool")),)]
+    costs.append(msgspec.structs.replace(costs[0], device="b", known=("conv", "elementwise", "pool")))
+    known, unknown = (answered(costs_of(tmp_path, *costs).cost(NET, name, {})) for name in "ab")
+    assert unknown.quantiles[-1] > known.quantiles[-1]
+    assert unknown.quantiles[MEDIAN] == known.quantiles[MEDIAN]
+
+
+def test_assumed_sizes_are_in_the_workload_and_others_are_refused() -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    text = f"{NET}\n# sizes assumed: a"
+    assert answered(costs.cost(text, GPU, {})).workload["arg0"] == "1x3x224x224"
+    assert code_of(costs.cost(text, GPU, {"arg0": "1x3x32x32"})) is AbstentionCode.SETTING_NOT_TRAINED
+
+
+def test_sizes_that_depend_on_values_are_refused() -> None:
+    found = NetworkCosts(builtin() / NETWORK_COSTS).cost("in a 1x8\n·NonMaxSuppression:?x3·Relu", GPU, {})
+    assert code_of(found) is AbstentionCode.OPEN_SIZES
+
+
+def test_only_latencies_on_measured_devices_are_answered() -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    code = CodeText(NET, "onnx", "network")
+    assert costs.answer(code, Query("accuracy"), "m") is None
+    assert costs.answer(code, Query("latency", "pixel-3"), "m") is None
+    answer = costs.answer(code, Query("latency", GPU), "m")
+    assert answer is not None
+    assert answer.band is not None
+    assert answer.band.low < (answer.median or 0) < answer.band.high
+    broken = costs.answer(replace(code, text="no graph"), Query("latency", GPU), "m")
+    assert broken is not None
+    assert broken.abstained == Abstention(AbstentionCode.ANALYSIS_FAILED, {"error": "DataError"})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seconds": (1.0,)},
+        {"seconds": (-1.0,) * len(COLUMNS)},
+        {"errors": tuple(0.5 - level for level in LEVELS)},
+        {"batches": (4, 1, 2)},
+    ],
+)
+def test_damaged_costs_are_refused(wrong: dict[str, object], tmp_path: Path) -> None:
+    save([setting(**wrong)], tmp_path / NETWORK_COSTS)
+    with pytest.raises(ModelError, match="corrupt"):
+        load(tmp_path / NETWORK_COSTS)
