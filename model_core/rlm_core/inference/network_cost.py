@@ -57,6 +57,8 @@ COLUMNS = (*MACS, *MOVED, *ONCE)
 _PLACE = {name: number for number, name in enumerate(COLUMNS)}
 _MOST_UNKNOWN = 0.3
 """Of the time: the largest share of kinds of kernels that few measured families have."""
+# The parts of a workload that say how a network was trained, which its latency does not depend on.
+_OF_ACCURACY = frozenset(("dataset", "epochs", "subset"))
 _MOST_OPEN = 0.1
 """Of the kernels: the largest share whose sizes do not follow from the inputs."""
 _NAMED = 3  # unknown operators
@@ -207,7 +209,12 @@ class NetworkCosts:
 
     def answer(self, code: CodeText, query: Query, model: str) -> Prediction | None:
         """The answer to a query about a network; None for a query that is not about these devices."""
-        if code.basis != BASIS or query.metric != "latency" or query.device not in self._settings:
+        if (
+            code.basis != BASIS
+            or query.metric != "latency"
+            or query.device is None
+            or query.device not in self._settings
+        ):
             return None
         try:
             found = self.cost(code.text, query.device, query.workload)
@@ -229,7 +236,8 @@ class NetworkCosts:
             ModelError: the text is not that of a graph, or the file of the costs cannot be read.
         """
         work = work_of(text)
-        workload = {name: value for name, value in workload.items() if work.assumed.get(name) != value}
+        ignored = {*work.assumed.items(), *(item for item in workload.items() if item[0] in _OF_ACCURACY)}
+        workload = {name: value for name, value in workload.items() if (name, value) not in ignored}
         setting = self.setting_of(device, workload)
         if setting is None:
             named = ", ".join(f"{name} {value}" for name, value in sorted(workload.items()))

@@ -75,6 +75,8 @@ def test_a_query_names_as_much_of_a_setting_as_it_needs() -> None:
     plain, compiled = (answered(costs.cost(NET, GPU, {"backend": name})) for name in ("eager", "compile"))
     assert (plain.workload["backend"], compiled.workload["backend"]) == ("eager", "compile")
     assert compiled.quantiles[MEDIAN] < plain.quantiles[MEDIAN]
+    trained = answered(costs.cost(NET, GPU, {"dataset": "cifar100", "epochs": "200"}))
+    assert trained.quantiles == plain.quantiles
     assert code_of(costs.cost(NET, GPU, {"dtype": "int4"})) is AbstentionCode.SETTING_NOT_TRAINED
 
 
