@@ -106,7 +106,8 @@ def to_onnx(model: Any, image: Sequence[int]) -> Any:
 
     with torch.no_grad():
         program = torch.export.export(model, (torch.zeros(1, *image),), strict=False)
-    exported = torch.onnx.export(program, (), dynamo=True, optimize=False, verbose=False).model
+    written: Any = torch.onnx.export(program, (), dynamo=True, optimize=False, verbose=False)
+    exported: Any = written.model
     for value in exported.graph.initializers.values():
         if value.shape is not None and _elements(value.shape) > _KEPT_VALUES:
             value.const_value = None

@@ -135,7 +135,7 @@ def _prior(number: int, settings: Sequence[SettingRows], alone: Sequence[Array])
     for other, factors in zip(settings, alone, strict=True):
         if other is not here and other.kind == here.kind:
             others.append(factors * _speed(here, factors))
-    return np.mean(others, axis=0) if others else None  # type: ignore[no-any-return]
+    return np.mean(others, axis=0) if others else None
 
 
 def _speed(rows: SettingRows, factors: Array) -> float:
@@ -163,7 +163,8 @@ def _fitted(rows: SettingRows, prior: Array | None) -> Array:
         weights /= weights.mean()
     factors = np.zeros(len(COLUMNS))
     factors[used] = solution
-    return factors / scale
+    result: Array = factors / scale
+    return result
 
 
 def left_out(settings: Sequence[SettingRows]) -> list[Array]:

@@ -101,7 +101,6 @@ def test_the_command_prints_figures_and_writes_the_model(
 ) -> None:
     for file in builtin().iterdir():
         copy(file, tmp_path)
-    (tmp_path / NETWORK_COSTS).unlink()
     network_cost_fit.main(["--data", str(data), "--model", str(tmp_path)])
     assert "baseline" in capsys.readouterr().out
     assert [setting.device for setting in load(tmp_path / NETWORK_COSTS)] == ["nvidia-rtx-3090", "nvidia-rtx-4090"]

@@ -82,7 +82,7 @@ def test_the_peak_is_what_is_alive_at_once_and_the_input_stays() -> None:
     assert peak_activations(parse("in a 1x100\nb=·Relu\n·Tanh·Exp·Add b")) == 400
 
 
-ATTENTION = "in a 1x4x8x16\nb=a·Mul{{=0.25}}\nc=a·Transpose[0,1,3,2]\nb·MatMul _ c{between}·Softmax·MatMul _ a"
+ATTENTION = "in a 1x4x8x16\nb=a·Mul{{=0.25}}\nc=a·Transpose perm=[0,1,3,2]\nb·MatMul _ c{between}·Softmax·MatMul _ a"
 
 
 @pytest.mark.parametrize(
