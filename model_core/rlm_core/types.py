@@ -728,9 +728,8 @@ class CostRatio:
     """A cost after an edit over the cost before it, or why it is unknown; ``quantiles`` are those at ``LEVELS``.
 
     ``agreed`` is the log10 change of a function on which the model and the work facts agree; None where the ratio does
-    not rest on both. ``certain`` is the ratio closest to 1 that unknown parts of the texts allow, for small and for
-    large inputs, by what every call does; None where it is unknown which costs more. ``sizes`` are those at which the
-    costs were compared; empty for small inputs. ``crossing`` is known where both texts fix everything but one size.
+    not rest on both. ``is_decided``: the texts show which of them costs more. ``sizes`` are those at which the costs
+    were compared; empty for small inputs. ``crossing`` is known where both texts fix everything but one size.
     """
 
     basis: Basis
@@ -742,7 +741,7 @@ class CostRatio:
     quantiles: tuple[float, ...] = ()
     abstained: Abstention | None = None
     agreed: float | None = None
-    certain: float | None = None
+    is_decided: bool = True
     sizes: tuple[SizeValue, ...] = ()
     crossing: Crossing | None = None
 
@@ -753,7 +752,7 @@ class CostRatio:
     @property
     def direction(self) -> Literal["higher", "lower"] | None:
         """Which way the cost changes, if at least 80 % of such answers are right; None where it is unknown."""
-        if self.agreed is not None and self.certain is None:
+        if not self.is_decided:
             return None
         # A ratio of certainly 1 has none.
         if self.above(1.0) >= DIRECTION_CONFIDENCE:
@@ -763,17 +762,14 @@ class CostRatio:
     def has_grown(self, ratio: float, probability: float) -> bool:
         """Return whether the cost is certainly at least ``ratio`` times what it was.
 
-        What is unknown in two texts of a function has no probability: there, every cost that it may have must agree.
+        That is never said of two texts of a function that leave anything unknown: by how much their cost changes is
+        not known well enough.
         """
-        if self.agreed is not None:
-            return self.certain is not None and self.certain >= ratio
-        return self.above(ratio) >= probability
+        return self.agreed is None and self.above(ratio) >= probability
 
     def has_fallen(self, ratio: float, probability: float) -> bool:
         """Return whether the cost was certainly at least ``ratio`` times what it is; see :meth:`has_grown`."""
-        if self.agreed is not None:
-            return self.certain is not None and self.certain <= 1 / ratio
-        return 1 - self.above(1 / ratio) >= probability
+        return self.agreed is None and 1 - self.above(1 / ratio) >= probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

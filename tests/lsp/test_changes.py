@@ -21,6 +21,9 @@ CHEAP = "def work(n):\n    return n + 1\n"
 DEAR = "def work(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
 OTHER = "\n\ndef other(values):\n    return values[0]\n"
 CALLER = "\n\ndef caller(n):\n    return work(n)\n"
+# The texts fix the cost of these, so that its ratio is known.
+FIXED = "def work():\n    return sorted(range(10))\n"
+FIXED_DEAR = "def work():\n    return [sorted(range(100), key=lambda x: -x) for _ in range(100)]\n"
 
 
 async def marked(session: Any, uri: str, line: int, mark: str | None) -> str:
@@ -46,14 +49,14 @@ async def against_head(session: Any, uri: str, line: int) -> str:
 async def test_each_editor_is_notified_of_cost_increases_and_decreases(
     start: Start, tmp_path: Path, editor: str
 ) -> None:
-    commit(tmp_path, {"a.py": CHEAP + OTHER, "b.py": DEAR})
+    commit(tmp_path, {"a.py": FIXED + OTHER, "b.py": FIXED_DEAR})
     session = await start(editor=editor)
-    uri = session.open(tmp_path / "a.py", DEAR + OTHER)
+    uri = session.open(tmp_path / "a.py", FIXED_DEAR + OTHER)
     label = await marked(session, uri, 0, "▲")
     assert len(label) <= 25
     assert re.fullmatch(r".+ ▲ (>?[\d.]+)×( · .+)?", label)
     assert await marked(session, uri, 4, None)
-    assert await marked(session, session.open(tmp_path / "b.py", CHEAP), 0, "▼")
+    assert await marked(session, session.open(tmp_path / "b.py", FIXED), 0, "▼")
     ratios = r"against HEAD: .*latency (about|over) \S+× \(80 % band .+×\), peak memory (about|over)"
     assert re.search(ratios, await session.hover(uri, 0))
     assert not re.search(r"against HEAD: .*latency", await session.hover(uri, 4))
@@ -129,10 +132,15 @@ async def test_outside_a_repository_nothing_is_compared(start: Start, tmp_path: 
 
 
 async def test_changes_of_a_file_come_by_size_and_neutral_ones_are_marked(start: Start, tmp_path: Path) -> None:
-    text = CHEAP + CHEAP.replace("work", "worse") + OTHER + "\n\ndef steady(values):\n    return len(values)\n"
+    text = FIXED + FIXED.replace("work", "worse") + OTHER + "\n\ndef steady(values):\n    return len(values)\n"
     commit(tmp_path, {"a.py": text})
-    slower = "def work(n):\n    return [sorted(range(n)) for _ in range(10)]\n"
-    now = slower + DEAR.replace("work", "worse") + OTHER.replace("values[0]", "values[1]") + text.partition(OTHER)[2]
+    slower = "def work():\n    return [sorted(range(10)) for _ in range(10)]\n"
+    now = (
+        slower
+        + FIXED_DEAR.replace("work", "worse")
+        + OTHER.replace("values[0]", "values[1]")
+        + text.partition(OTHER)[2]
+    )
     session = await start()
     uri = session.open(tmp_path / "a.py", now + "\n\ndef added(n):\n    return n\n")
     answer = await session.client.protocol.send_request_async("rlm-lsp/changes", {"uri": uri})

@@ -14,6 +14,9 @@ pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
 SIMPLE = "def work(n):\n    return n\n"
 SLOW = "def work(n):\n    return [sorted(range(n), key=lambda x: -x) for _ in range(n * n)]\n"
+# The texts fix the cost of these, so that it is known by how much it grows.
+FIXED = "def work():\n    return sorted(range(10))\n"
+FIXED_SLOW = "def work():\n    return [sorted(range(100), key=lambda x: -x) for _ in range(1000)]\n"
 OVER = f"# rlm: memory < 1 B\n{SLOW}"
 
 
@@ -117,17 +120,17 @@ async def test_configured_budgets_count_and_their_mistakes_are_reported_in_their
 async def test_a_cost_that_has_grown_since_head_is_one_hint_where_the_settings_ask_for_it(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     (tmp_path / "rlm-lsp.toml").write_text("change-diagnostics = true\n")
-    path.write_text(SIMPLE)
+    path.write_text(FIXED)
     commit(tmp_path, [path])
     async with recording(client(), tmp_path) as session:
         uri = session.open(path)
         assert await codes(session, uri) == []
-        session.change(uri, SLOW)
+        session.change(uri, FIXED_SLOW)
         [found] = (await session.pull(uri)).items
         assert (found.code, found.severity) == ("regression", types.DiagnosticSeverity.Hint)
         assert re.search(r"is predicted to grow (about|over) ", found.message)
         assert "`" not in found.message
-        session.change(uri, f"# rlm: ignore\n{SLOW}")
+        session.change(uri, f"# rlm: ignore\n{FIXED_SLOW}")
         assert await codes(session, uri) == []
 
 

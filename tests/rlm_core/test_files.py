@@ -168,6 +168,7 @@ DIRECT_READS = {
     "model_core/rlm_core/serving/access.py",  # the user's token
     "model_core/rlm_core/cost/library/result_kinds.py",
     "model_core/rlm_core/cost/library/statements.py",  # the package
+    "model_core/rlm_core/queries/architectures.py",
     "model_core/rlm_core/queries/devices.py",  # the package
     "model_core/rlm_core/queries/entry_store.py",  # the package
     "server/rlm_lsp/cli/adapt.py",  # what the user named, read before within limits

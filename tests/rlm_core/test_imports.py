@@ -14,6 +14,7 @@ TRAINING = ("training/", "measurement/gpu/")
 # Reading .onnx files, working on a cluster and Parquet are extras; nothing else may take them in.
 OPTIONAL = {
     "source/onnx_graph/wire.py": {"onnx"},
+    "source/onnx_graph/open_sizes.py": {"onnx"},
     "source/onnx_graph/reader.py": {"onnx"},
     "serving/ray_cluster.py": {"ray"},
     "tables.py": {"pyarrow"},

@@ -107,6 +107,7 @@ class CounterfactualBuilder(RowBuilder):
                         "work": code.work,
                         "calls": code.calls,
                         "repository": None,
+                        "floor": None,
                         **size_columns({}, metric),
                     }
             progress(done, len(self._labels))

@@ -68,13 +68,11 @@ _SHARED = (_CHEAP, _UnknownCosts(1e-4, 1e-6, 1.0))
 class Direction:
     """Which of two texts costs more: log10 of the second cost over the first.
 
-    ``likely`` is the change with usual unknown costs. ``certain`` is the smallest over all that is unknown where the
-    text that costs more only does what every call does; 0 if that leaves both directions open. ``sizes`` are those at
-    which the texts were compared; empty for small and large inputs alike.
+    ``likely`` is the change with usual unknown costs. ``sizes`` are those at which the texts were compared; empty for
+    small and large inputs alike.
     """
 
     likely: float
-    certain: float
     sizes: tuple[SizeValue, ...] = ()
 
 
@@ -112,45 +110,42 @@ def direction(before: CodeText, after: CodeText) -> Direction | None:
     if _is_generator(before) != _is_generator(after):
         # A call of a generator runs nothing of it.
         return None
-    if before.text != after.text and _without_guards(before) == _without_guards(after):
-        return None
     sizes = tuple(size for size in after.sizes if size.source in _GIVEN)
-    if _falls(before, sizes, 1.0) or _falls(after, sizes, 1.0):
+    if _falls(before, sizes) or _falls(after, sizes):
         return None
     pairs = list(_at_all_sizes(before, after, sizes))
     changes = [_change(one, other, _USUAL, (_USUAL, _USUAL), (1.0, 1.0)) for one, other in pairs]
-    likely, least = max(changes, key=abs), _least(pairs, _SHARE_OF_LIKELY)
+    likely, least = max(changes, key=abs), _least(pairs)
     if least * likely <= 0 or abs(likely) < _LEAST_CHANGE:
         return None
     if _makes_other_objects(*((before, after) if likely > 0 else (after, before))):
         return None
-    certain = _least(pairs, 0.0)
-    if _falls(before, sizes, 0.0) or _falls(after, sizes, 0.0):
-        certain = 0.0
-    return Direction(likely, certain if certain * likely > 0 else 0.0, sizes)
+    return Direction(likely, sizes)
 
 
-def _falls(code: CodeText, sizes: Sequence[SizeValue], share: float) -> bool:
-    """Return whether a cost gets smaller with its inputs: then what is taken off its sum was not understood.
+def differ_by_guards(before: CodeText, after: CodeText) -> bool:
+    """Return whether two texts of a function differ only by early returns in place of branches."""
+    return before.text != after.text and _without_guards(before) == _without_guards(after)
 
-    ``share`` of what is likely beyond the least counts.
-    """
-    costs = [_costs(code, sizes, size, {}, size).known.at(share) for size in (1.0, _TYPICAL, _LARGE)]
+
+def _falls(code: CodeText, sizes: Sequence[SizeValue]) -> bool:
+    """Return whether a cost gets smaller with its inputs: then what is taken off its sum was not understood."""
+    costs = [_costs(code, sizes, size, {}, size).known.likely for size in (1.0, _TYPICAL, _LARGE)]
     return any(large < small - max(_ROUNDING, _ROUNDING * small) for small, large in pairwise(costs))
 
 
-def _least(pairs: Sequence[tuple[_Costs, _Costs]], share: float) -> float:
+def _least(pairs: Sequence[tuple[_Costs, _Costs]]) -> float:
     """The change closest to none over all that is unknown, in log10; 0 where both directions are possible.
 
-    ``share`` of what is likely beyond the least counts on the side that costs more.
+    The side that costs more counts :data:`_SHARE_OF_LIKELY` of what is likely beyond the least.
     """
     low, high = math.inf, -math.inf
     for one, other in pairs:
         for shared in _SHARED:
             # A call may work on as many items as the text that it replaces.
             expensive = replace(_EXPENSIVE, call=_EXPENSIVE.call * max(one.size / _TYPICAL, 1.0))
-            low = min(low, _change(one, other, shared, (expensive, _CHEAP), (1.0, share)))
-            high = max(high, _change(one, other, shared, (_CHEAP, expensive), (share, 1.0)))
+            low = min(low, _change(one, other, shared, (expensive, _CHEAP), (1.0, _SHARE_OF_LIKELY)))
+            high = max(high, _change(one, other, shared, (_CHEAP, expensive), (_SHARE_OF_LIKELY, 1.0)))
     return low if low > 0 else min(high, 0.0)
 
 

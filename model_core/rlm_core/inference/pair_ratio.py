@@ -20,7 +20,7 @@ from .calibration import MIN_GROUPS, bands
 from .card import StudentCard
 from .cost_ratio import centred, cost_ratio, log_median, ratio_task, unchanged
 from .head import callee_texts
-from .pair_direction import Direction, direction
+from .pair_direction import Direction, differ_by_guards, direction
 from .pair_facts import takes_the_same_memory, work_moved
 from .residuals import Residuals
 from .revisions import agreement, revised
@@ -71,7 +71,7 @@ def pair_ratio(
         reason = Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, {"basis": basis, "metric": metric})
     if reason is not None or model is None or before.median is None or after.median is None:
         return CostRatio(basis, metric, after.device, card.model_id, None, (), (), reason)
-    if is_same:
+    if is_same or (basis == "call" and differ_by_guards(*texts) and _callees(texts[0]) == _callees(texts[1])):
         return unchanged(basis, metric, after.device, card.model_id, model)
     moved = log_median(after.median, after.floor) - log_median(before.median, before.floor)
     work = texts[0].work, texts[1].work
@@ -85,8 +85,12 @@ def pair_ratio(
     # Of pairs whose memory differs by the facts, 34 % differed the other way.
     found = direction(*texts) if metric == "latency" else None
     if found is None:
-        return revised(replace(ratio, agreed=0.0))
-    return replace(directed(ratio, found), agreed=agreement(moved, found.likely), certain=10**found.certain)
+        return revised(replace(ratio, agreed=0.0, is_decided=False))
+    return replace(directed(ratio, found), agreed=agreement(moved, found.likely))
+
+
+def _callees(code: CodeText) -> list[list[str]]:
+    return [sorted(texts) for texts in callee_texts(code)]
 
 
 def scaled_change(change: Direction) -> float:

@@ -45,14 +45,13 @@ class RevisedCosts:
         rule: RegressionRule,
     ) -> RevisedCosts:
         """Read the ratios of two texts; ``answers`` are the predictions for the earlier one and the current one."""
-        known = [change for change in changes if change.agreed is None]
-        larger = tuple(change for change in known if change.has_grown(rule.ratio, rule.probability))
+        larger = tuple(change for change in changes if change.has_grown(rule.ratio, rule.probability))
         old = {prediction.metric: prediction.median or 0.0 for prediction in reversed(answers[0])}
         is_faster = any(
             change.metric == "latency"
             and change.has_fallen(rule.ratio, rule.probability)
             and old.get("latency", 0.0) >= LEAST_COSTS["latency"]
-            for change in known
+            for change in changes
         )
         return cls(larger, _new_costs(larger, *answers), is_faster)
 

@@ -158,7 +158,7 @@ def test_verify_finds_a_changed_byte(user: Path, shop: Path) -> None:
     result = run("verify", "shop")
     assert result.exit_code == 1
     assert "changed  wide.safetensors" in result.stdout
-    assert "1 of 11 files" in result.stderr
+    assert "1 of 12 files" in result.stderr
 
 
 def test_show_names_bases_devices_and_training(user: Path, shop: Path) -> None:

@@ -442,7 +442,7 @@ TWO_LOOPS = ONE_LOOP.replace("        ends.add(edge)\n", "        for other in e
 @pytest.mark.parametrize("ratio", [9.0, 1 / 9])
 def test_a_function_has_changed_only_where_both_texts_fix_its_cost(ratio: float) -> None:
     answers = [predicted(1e-3)], [predicted(1e-3 * ratio)]
-    for change, is_known in ((changed(ratio), True), (replace(changed(ratio), agreed=0.5, certain=ratio), False)):
+    for change, is_known in ((changed(ratio), True), (replace(changed(ratio), agreed=0.5), False)):
         costs = RevisedCosts.of([change], answers, RegressionRule())
         assert bool(costs.larger) is (is_known and ratio > 1)
         assert costs.is_faster is (is_known and ratio < 1)
