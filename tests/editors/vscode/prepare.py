@@ -38,6 +38,9 @@ PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
 # Nothing in it is expensive: no function has a hint by default.
 ORDINARY = 'def initials(name):\n    return "".join(word[:1] for word in name.split())\n'
 COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
+# The texts of both fix what they cost, so that it is known how much they differ.
+REPORT = "def report():\n    return sorted(range(100))\n"
+LONGER_REPORT = "def report():\n    return [sorted(range(100)) for _ in range(100)]\n"
 # Code as in any project, and what an edit makes of two lines of it.
 CHECKOUT = '''"""The orders of a shop."""
 
@@ -214,6 +217,7 @@ def write(folder: Path, edit: Edit) -> None:
     for name in ("functions.py", "kernel.py", "solution.py", "Solution.java", "solution.cpp"):
         shutil.copy(EXAMPLES / name, shop / name)
     (shop / "people.py").write_text(ORDINARY)
+    (shop / "report.py").write_text(REPORT)
     (shop / "checkout.py").write_text(CHECKOUT)
     # Only functions of a package have tests that measure them.
     (shop / "toolbox").mkdir()
@@ -240,6 +244,7 @@ def write(folder: Path, edit: Edit) -> None:
         checkout = checkout.replace(old, new)
     description = {
         "checkout": checkout,
+        "report": LONGER_REPORT,
         "group": edit.group,
         "kind": edit.kind,
         "name": edit.name,
