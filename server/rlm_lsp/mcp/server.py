@@ -43,8 +43,9 @@ Predicts from source text what code costs: latency and peak memory of Python fun
 programming problems, latency of Triton kernels and PyTorch modules. Nothing is run. A number is a median with its
 band in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small
 ones. For larger inputs give their `sizes`, and look at growth and waits. Ratios of two versions are for the same
-inputs, or at the sizes that you give: give them. `compare` says which version is cheaper where at least 80 % of such
-answers are right, and otherwise that it cannot tell. How many times cheaper it is, is known much less well. `rank`
+inputs, or at the sizes that you give: give them. `compare` says which of two ways to write a function is
+cheaper where more than 80 % of such answers were right for rewrites, and otherwise that it cannot tell. For ordinary
+commits, most such answers were wrong: do not report them. How many times cheaper it is, is known much less well. `rank`
 says which of several versions of a function to measure. A regression, faster growth or a loop that may not end is a
 hint about where to look, not a reason to reject a change. To be sure, measure."""
 
