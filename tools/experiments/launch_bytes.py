@@ -90,7 +90,6 @@ def compare(text: str, workload: dict[str, str]) -> dict[str, Any]:
     """The outcome for a text at a workload: ``agree`` where the bytes of each kernel are within 5 %."""
     from rlm_core.cost.torch_trace.values import Tensor
     from rlm_core.cost.triton_launch.host import launch_facts, read_program
-    from rlm_core.cost.triton_launch.values import function_name
     from rlm_core.cost.triton_launch.workload import best_of, workload_calls
 
     program = read_program(text)
@@ -105,7 +104,7 @@ def compare(text: str, workload: dict[str, str]) -> dict[str, Any]:
             isinstance(value, Tensor) and value.elements > _MOST_ELEMENTS for value in (*arguments, *named.values())
         ):
             return {"outcome": "too large"}
-        case: dict[str, Any] = {"text": text, "function": function_name(function), "args": [*map(_plain, arguments)]}
+        case: dict[str, Any] = {"text": text, "function": function.name, "args": [*map(_plain, arguments)]}
         case["named"] = {name: _plain(value) for name, value in named.items()}
         measured = _interpreted(case)
         if isinstance(measured, str):
@@ -124,7 +123,7 @@ def compare(text: str, workload: dict[str, str]) -> dict[str, Any]:
         for name, loaded, stored in measured:
             counted[name] += loaded + stored
         if not counted:
-            return {"outcome": "no launch", "function": function_name(function)}
+            return {"outcome": "no launch", "function": function.name}
         is_close = all(abs(expected[name][1] - total) <= 0.05 * total for name, total in counted.items())
         holds = all(expected[name][0] * 0.999 <= total <= expected[name][2] * 1.001 for name, total in counted.items())
         outcome = "agree" if known and is_close else "differ" if known else "unknown"
@@ -133,7 +132,8 @@ def compare(text: str, workload: dict[str, str]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    from rlm_core.cost.torch_trace.values import LibraryName, Tensor
+    from rlm_core.cost.concrete.values import LibraryName
+    from rlm_core.cost.torch_trace.values import Tensor
 
     if isinstance(value, Tensor):
         return {"shape": list(value.shape), "dtype": value.dtype}

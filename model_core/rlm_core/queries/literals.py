@@ -9,10 +9,11 @@ from typing import Any
 
 from tree_sitter import Node
 
+from rlm_core.cost.concrete.frame import evaluate
+from rlm_core.cost.concrete.values import LibraryName
 from rlm_core.cost.domain.syntax import dotted_name, parse_expression
-from rlm_core.cost.torch_trace.context import FAILURES, evaluate, new_context
+from rlm_core.cost.torch_trace.context import FAILURES, new_context
 from rlm_core.cost.torch_trace.recorder import Recorder
-from rlm_core.cost.torch_trace.values import LibraryName
 from rlm_core.source.parsed import name_text
 
 _MAX_ITEMS = 4096

@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any
 
+from rlm_core.cost.concrete.values import UNKNOWN
 from rlm_core.cost.torch_trace.module_calls import ModuleCall, layers_of, module_calls, signatures
 from rlm_core.cost.torch_trace.tracing import RESERVED, trace
-from rlm_core.cost.torch_trace.values import UNKNOWN, Tensor, TorchLayer
+from rlm_core.cost.torch_trace.values import Tensor, TorchLayer
 
 BATCH, SEQUENCE = 32, 128
 # A picture of ImageNet first; the others for modules that fix the picture by a layer after flattening.

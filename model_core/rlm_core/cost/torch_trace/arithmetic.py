@@ -12,21 +12,11 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..concrete.frame import MAX_BITS
+from ..concrete.values import UNKNOWN, LibraryName, SourceFunction, UnknownValue, Value
 from ..domain.folding import MISSING, compared, operation
-from .values import (
-    UNKNOWN,
-    Instance,
-    LibraryName,
-    ModuleContainer,
-    SourceClass,
-    SourceFunction,
-    Tensor,
-    TorchLayer,
-    UnknownValue,
-    Value,
-)
+from .values import Instance, ModuleContainer, SourceClass, Tensor, TorchLayer
 
-MAX_BITS = 256  # of an integer
 _MAX_LENGTH = 20_000
 _NUMBERS = (int, float, complex)
 _PLAIN = (*_NUMBERS, str, list, tuple)

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable
 
-from ..domain.names import bound
-from ..domain.records import replace
+from ..concrete.frame import call_function
+from ..concrete.values import UNKNOWN, LibraryName, Named, SourceFunction, UnknownValue, Value
 from . import layers
 from .arithmetic import items_of
-from .context import CALLEES, MAX_DEPTH, TraceContext, call, evaluate, execute
+from .context import CALLEES, TraceContext, call
 from .functions import FUNCTIONS
 from .library import CONSTANTS, build_container, build_layer, call_library
-from .recorder import TraceLimit
 from .values import (
     DTYPES,
-    UNKNOWN,
     BoundMethod,
     Instance,
-    LibraryName,
     ModuleContainer,
-    Named,
-    NameScope,
     PartialCall,
     SourceClass,
-    SourceFunction,
     SuperProxy,
     Tensor,
     TorchLayer,
-    UnknownValue,
-    Value,
     dtype_name,
 )
 
@@ -222,31 +213,6 @@ def initialise_base(context: TraceContext, instance: Instance, args: list[Value]
         instance.base = build_container(base.name, args)
     elif base is not None and base.name in layers.KNOWN:
         instance.base = build_layer(context, base.name, args, named)
-
-
-def call_function(context: TraceContext, function: SourceFunction, args: list[Value], named: Named) -> Value:
-    """Follow a function of the source; raises TraceLimit when calls nest too deeply."""
-    if context.depth >= MAX_DEPTH:
-        raise TraceLimit
-    node, spec = function.node, function.node.args
-    binding = bound(spec, args, named)
-    names: Named = dict.fromkeys((item.arg for item in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)), UNKNOWN)
-    names |= function.defaults
-    names |= binding.names
-    if spec.vararg:
-        names[spec.vararg.arg] = tuple(binding.rest)
-    if spec.kwarg:
-        names[spec.kwarg.arg] = binding.extra
-    if function.owner is not None:
-        names["__class__"] = function.owner
-        names["__self__"] = args[0] if args else UNKNOWN
-    scope = NameScope(function.scope, names)
-    outermost = context.observer(context, function, scope) if context.observer is not None else None
-    inner = replace(context, scope=scope, outermost=outermost, depth=context.depth + 1)
-    if isinstance(node, ast.Lambda):
-        return evaluate(inner, node.body)
-    signal = execute(inner, node.body)
-    return signal[1] if signal is not None and signal[0] == "return" else None
 
 
 def weights_of(value: Value, seen: set[int] | None = None, depth: int = 24) -> list[Tensor]:

@@ -1,35 +1,31 @@
-"""The state of a trace, and the dispatcher of the functions that follow a text.
-
-Nothing is run. Values are concrete where they are known, so each iteration of a loop is followed; ``UNKNOWN`` stands
-for the others. Every node costs a step; the limit on steps ends any text in a fraction of a second.
-"""
+"""The state of a trace: a frame of a text whose values are tensors, layers and modules of PyTorch. Nothing is run."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from ..concrete.frame import RULE_ERRORS, Frame, LimitReached, Signal, evaluate
+from ..concrete.syntax import EXPRESSIONS, STATEMENTS
+from ..concrete.values import UNKNOWN, LibraryName, Named, NameScope, SourceFunction, Value
+from ..domain.folding import UNARY
 from ..domain.records import record, replace
-from .arithmetic import MAX_BITS
-from .products import unknown_like
-from .recorder import Recorder, TraceLimit
-from .values import (
-    UNKNOWN,
-    BoundMethod,
-    LibraryName,
-    Named,
-    NameScope,
-    SourceFunction,
-    Tensor,
-    TorchLayer,
-    Value,
-    tensors_in,
-)
+from .arithmetic import BUILTINS, binary, compare, items_of, truth
+from .functions import FUNCTIONS
+from .products import matmul, unknown_like
+from .recorder import Recorder
+from .shaping import index
+from .values import BoundMethod, Instance, ModuleContainer, Tensor, TorchLayer, tensors_in
 
-MAX_DEPTH = 40  # of calls
-# The exceptions of a rule for a call that it does not understand.
-RULE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
+    ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "mul",
+    ast.RShift: "div",
+}  # fmt: skip
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
 # The meaning of names in a text without its imports.
 _PRESET = {name: LibraryName(path) for name, path in {
     "torch": "torch", "th": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math", "np": "numpy",
@@ -44,11 +40,11 @@ class SourceException(Exception):  # noqa: N818 - the source's own exception
     """The source raises on every path from here."""
 
 
-FAILURES = (*RULE_ERRORS, TraceLimit, SourceException, RecursionError, MemoryError)
+FAILURES = (*RULE_ERRORS, LimitReached, SourceException, RecursionError, MemoryError)
 
 
 @record
-class TraceContext:
+class TraceContext(Frame):
     """The state that the functions of a trace share.
 
     recorder: the operations so far, and the budget.
@@ -70,6 +66,97 @@ class TraceContext:
     call: ast.Call | None = None
     outermost: ast.Call | None = None
     depth: int = 0
+    expressions: ClassVar[dict[type[ast.expr], Callable[[Any, Any], Value]]] = {**EXPRESSIONS}
+    statements: ClassVar[dict[type[ast.stmt], Callable[[Any, Any], Signal]]] = {**STATEMENTS}
+    most_depth: ClassVar[int] = 40
+
+    @property
+    def budget(self) -> Recorder:
+        """The recorder, which counts the steps."""
+        return self.recorder
+
+    def enter(self, function: SourceFunction, names: Named, args: Sequence[Value]) -> TraceContext:
+        """Return the context of a call of a function."""
+        if function.owner is not None:
+            names["__class__"] = function.owner
+            names["__self__"] = args[0] if args else UNKNOWN
+        scope = NameScope(function.scope, names)
+        outermost = self.observer(self, function, scope) if self.observer is not None else None
+        return replace(self, scope=scope, outermost=outermost, depth=self.depth + 1)
+
+    def is_builtin(self, name: str) -> bool:
+        """Return whether a name has a meaning without a binding."""
+        # A class such as AutoModelForCausalLM names its model when it is called.
+        return name in BUILTINS or name in CONTEXT_BUILTINS or name.startswith("Auto")
+
+    def truth(self, value: Value) -> bool | None:
+        """Return whether a value counts as true; None where it depends on what runs."""
+        return truth(value)
+
+    def binary(self, kind: type[ast.operator], left: Value, right: Value) -> Value:
+        """Return ``left OP right``; operations on tensors are recorded."""
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            if kind is ast.MatMult:
+                return matmul(self.recorder, left, right)
+            return FUNCTIONS[_OPERATORS[kind]](self.recorder, [left, right], {})
+        return binary(kind, left, right)
+
+    def unary(self, kind: type[ast.unaryop], value: Value) -> Value:
+        """Return ``OP value``."""
+        return FUNCTIONS["neg"](self.recorder, [value], {}) if isinstance(value, Tensor) else UNARY[kind](value)
+
+    def compare(self, kind: type[ast.cmpop], left: Value, right: Value) -> Value:
+        """Return ``left OP right``: a truth value, or a tensor of them."""
+        if (isinstance(left, Tensor) or isinstance(right, Tensor)) and kind in _COMPARISONS:
+            return FUNCTIONS[_COMPARISONS[kind]](self.recorder, [left, right], {})
+        return compare(kind, left, right)
+
+    def undecided(self, kind: type[ast.boolop | ast.unaryop], values: Sequence[Value]) -> Value:
+        """Return UNKNOWN."""
+        return UNKNOWN
+
+    def either(self, body: ast.expr, orelse: ast.expr) -> Value:
+        """Return the first value, which is mostly the usual one."""
+        return evaluate(self, body)
+
+    def items(self, value: Value) -> list[Value]:
+        """Return the items of a value; raises TypeError or ValueError."""
+        return items_of(value)
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name; at the top level an override replaces the value."""
+        if self.scope is self.top and name in self.overrides:
+            given = self.overrides[name]
+            value = (given,) if isinstance(value, tuple) and isinstance(given, int) else given
+        self.scope.names[name] = value
+
+    def parts(self, value: Value, targets: Sequence[ast.expr]) -> Sequence[Value]:
+        """Return the parts of a value for as many targets, one of which may be starred."""
+        if isinstance(value, Tensor) and value.shape and value.shape[0] == len(targets):
+            return [attempted(index, self.recorder, value, number) for number in range(len(targets))]
+        parts = attempted(items_of, value)
+        starred = [number for number, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        if isinstance(parts, list) and starred and len(parts) >= len(targets) - 1:
+            start, end = starred[0], len(parts) - (len(targets) - starred[0] - 1)
+            return [*parts[:start], parts[start:end], *parts[end:]]
+        return parts if isinstance(parts, list) and len(parts) == len(targets) else [UNKNOWN] * len(targets)
+
+    def store(self, target: ast.expr, value: Value) -> None:
+        """Store a value into an attribute or a subscript."""
+        if isinstance(target, ast.Attribute):
+            owner = evaluate(self, target.value)
+            if isinstance(owner, Instance):
+                owner.attributes[target.attr] = value
+            elif isinstance(owner, TorchLayer):
+                (owner.weights if isinstance(value, Tensor) else owner.options)[target.attr] = value
+        elif isinstance(target, ast.Subscript):
+            owner, key = evaluate(self, target.value), evaluate(self, target.slice)
+            if isinstance(owner, Tensor):
+                attempted(_write, self.recorder, owner, key, value)
+            elif isinstance(owner, (list, dict)):
+                attempted(owner.__setitem__, key, value)
+            elif isinstance(owner, ModuleContainer):
+                owner.items[str(key)] = value
 
     def inside(self, scope: NameScope) -> TraceContext:
         """Return the context of an inner block."""
@@ -77,13 +164,17 @@ class TraceContext:
 
 
 Observer = Callable[[TraceContext, SourceFunction, NameScope], ast.Call | None]
-Signal = tuple[str, Value] | None
-"""How control leaves a statement: ``return`` with its value, ``break``, ``continue``, or None at its end."""
-
-EXPRESSIONS: dict[type[ast.expr], Callable[[TraceContext, Any], Value]] = {}
-STATEMENTS: dict[type[ast.stmt], Callable[[TraceContext, Any], Signal]] = {}
+CONTEXT_BUILTINS: dict[str, Callable[..., Value]] = {}
+"""Builtins that need the context, or that know classes."""
 SUBSCRIPTS: dict[type, Callable[[TraceContext, Any, Value], Value]] = {}
 CALLEES: dict[type, Callable[[TraceContext, Any, list[Value], Named], Value]] = {}
+
+
+def _write(recorder: Recorder, owner: Tensor, key: Value, value: Value) -> None:
+    """Elements written into a part of a tensor."""
+    part = index(recorder, owner, key)
+    inputs = [value] if isinstance(value, Tensor) else []
+    recorder.add("store", "elementwise", inputs, part.shape, dtype=owner.dtype)
 
 
 def new_context(
@@ -102,35 +193,6 @@ def new_context(
     """
     top = NameScope(None, {**(_PRESET if names is None else names)})
     return TraceContext(Recorder() if recorder is None else recorder, top, top, overrides, observer)
-
-
-def evaluate(context: TraceContext, node: ast.expr) -> Value:
-    """Return the value of an expression; UNKNOWN where it depends on what runs."""
-    recorder = context.recorder
-    # A step, without a call: this runs for each node.
-    recorder.steps += 1
-    if recorder.steps > recorder.most_steps:
-        raise TraceLimit
-    handler = EXPRESSIONS.get(type(node))
-    if handler is None:
-        return UNKNOWN
-    try:
-        value = handler(context, node)
-    except RULE_ERRORS:
-        return UNKNOWN
-    # Operations on longer integers, which a text may spell out, take more than a step's time.
-    return value if not isinstance(value, int) or value.bit_length() <= MAX_BITS else UNKNOWN
-
-
-def execute(context: TraceContext, body: Sequence[ast.stmt]) -> Signal:
-    """Follow statements in order; returns how control leaves them."""
-    for statement in body:
-        context.recorder.step()
-        handler = STATEMENTS.get(type(statement))
-        signal = handler(context, statement) if handler is not None else None
-        if signal is not None:
-            return signal
-    return None
 
 
 def call(context: TraceContext, target: Value, args: list[Value], named: Named) -> Value:

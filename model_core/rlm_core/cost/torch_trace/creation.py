@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..concrete.values import UNKNOWN, Named, Value
 from .functions import rule, rules, take
 from .recorder import Recorder
-from .values import DTYPES, UNKNOWN, Named, Shape, Tensor, Value, as_shape, dtype_of
+from .values import DTYPES, Shape, Tensor, as_shape, dtype_of
 
 _CREATED = [
     "rand", "randn", "zeros", "ones", "empty", "rand_mix", "randperm", "full", "randint", "eye", "arange", "linspace",

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from ..concrete.values import Named, UnknownValue, Value
 from .recorder import Recorder, promote
-from .values import Named, Shape, Tensor, UnknownValue, Value, dtype_of, tensors_in
+from .values import Shape, Tensor, dtype_of, tensors_in
 
 Rule = Callable[[Recorder, list[Value], Named], Value]
 FUNCTIONS: dict[str, Rule] = {}

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..concrete.values import UNKNOWN, Named, Value
 from .functions import FUNCTIONS, pointwise, tensor
 from .products import attention, matmul, plain_attention, recurrent
 from .recorder import Recorder
 from .shaping import viewed
-from .values import UNKNOWN, Named, Shape, Tensor, TorchLayer, Value, dtype_of, tensors_in
+from .values import Shape, Tensor, TorchLayer, dtype_of, tensors_in
 from .windows import convolve, spread
 
 CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})

@@ -6,24 +6,14 @@ import ast
 import math
 from collections.abc import Callable
 
+from ..concrete.frame import RULE_ERRORS
+from ..concrete.values import UNKNOWN, LibraryName, Named, Value
 from . import creation, layers, windows  # noqa: F401 - their rules register themselves
 from .arithmetic import BUILTINS, MATH, binary, items_of
-from .context import RULE_ERRORS, TraceContext, call
+from .context import TraceContext, call
 from .functions import FUNCTIONS
 from .products import unknown_like
-from .values import (
-    DTYPES,
-    UNKNOWN,
-    BoundMethod,
-    LibraryName,
-    ModuleContainer,
-    Named,
-    PartialCall,
-    Tensor,
-    TorchLayer,
-    Value,
-    tensors_in,
-)
+from .values import DTYPES, BoundMethod, ModuleContainer, PartialCall, Tensor, TorchLayer, tensors_in
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau, "newaxis": None}
 _OF_TENSORS = frozenset({"abs", "max", "min", "pow", "round", "sum", "float", "bool"})

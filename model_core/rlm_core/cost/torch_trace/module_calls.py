@@ -13,22 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..concrete.frame import LimitReached, execute
+from ..concrete.values import UNKNOWN, NameScope, SourceFunction, Value
 from ..domain.syntax import parse_whole
 from .calls import attribute_of, class_attribute, instantiate
-from .context import FAILURES, TraceContext, attempted, call, execute, new_context
-from .recorder import Recorder, TraceLimit
+from .context import FAILURES, TraceContext, attempted, call, new_context
+from .recorder import Recorder
 from .tracing import MAX_TEXT
-from .values import (
-    UNKNOWN,
-    Instance,
-    ModuleContainer,
-    NameScope,
-    SourceClass,
-    SourceFunction,
-    Tensor,
-    TorchLayer,
-    Value,
-)
+from .values import Instance, ModuleContainer, SourceClass, Tensor, TorchLayer
 
 # An editor analyses a file at each edit; this takes about 30 ms.
 _MAX_STEPS = 10_000
@@ -90,7 +82,7 @@ def module_calls(source: str) -> dict[str, ModuleCall]:
     """
     calls = _CallRecorder(source)
     context = new_context({}, recorder=Recorder(_MAX_STEPS), observer=calls)
-    with contextlib.suppress(TraceLimit, RecursionError, MemoryError):
+    with contextlib.suppress(LimitReached, RecursionError, MemoryError):
         for statement in _followed(context, source):
             value = context.top.names.get(getattr(statement, "name", ""))
             if isinstance(value, SourceFunction) and _ENTRY.match(statement.name):  # type: ignore[attr-defined]

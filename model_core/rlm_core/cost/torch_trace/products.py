@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..concrete.values import UNKNOWN, Value
 from .functions import broadcast, normalise, pointwise, reduce, rule, rules, tensor
 from .recorder import Recorder
 from .shaping import moved, viewed
-from .values import UNKNOWN, Tensor, Value
+from .values import Tensor
 
 
 def matmul(recorder: Recorder, a: Tensor, b: Tensor, name: str = "matmul") -> Tensor:

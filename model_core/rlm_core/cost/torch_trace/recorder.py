@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..concrete.frame import Budget, LimitReached
 from .values import WIDTH, Shape, Tensor, as_shape
 
 KINDS = (
@@ -15,10 +16,6 @@ FUSABLE = frozenset({"elementwise", "reduction", "normalisation", "gather", "poo
 _MAX_OPERATIONS = 20_000
 _MAX_STEPS = 150_000
 _MAX_ITERATIONS = 400  # a longer loop is traced that far and counts as not understood
-
-
-class TraceLimit(Exception):  # noqa: N818 - a signal, not an error
-    """The limit on steps or operations is reached; the trace so far is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +67,16 @@ class FusedTraffic:
     kernels: int
 
 
-class Recorder:
+class Recorder(Budget):
     """Collects the operations of a trace, within limits on steps and operations."""
 
     def __init__(self, most_steps: int = _MAX_STEPS, most_iterations: int = _MAX_ITERATIONS) -> None:
+        super().__init__(most_steps)
         self.operations: list[Operation] = []
         self.unknown = 0
         self.views = 0
         self.dtype = "fp32"
-        self.steps = 0
-        self.most_steps = most_steps
         self.most_iterations = most_iterations
-
-    def step(self) -> None:
-        """Count a step; raises TraceLimit at the limit."""
-        self.steps += 1
-        if self.steps > self.most_steps:
-            raise TraceLimit
 
     def add(
         self, name: str, kind: str, inputs: Sequence[Tensor], shape: Sequence[int], *, dtype: str | None = None,
@@ -95,11 +85,11 @@ class Recorder:
         """Record an operation and return its output; ``passes`` is how often the inputs are read.
 
         Raises:
-            TraceLimit: there are too many operations.
+            LimitReached: there are too many operations.
             ValueError: the output is not a shape.
         """
         if len(self.operations) >= _MAX_OPERATIONS:
-            raise TraceLimit
+            raise LimitReached
         dtype = dtype or promote([tensor.dtype for tensor in inputs]) or self.dtype
         output = Tensor(as_shape(shape), dtype, len(self.operations))
         reads = tuple((tensor.source, passes * float(tensor.bytes)) for tensor in inputs)

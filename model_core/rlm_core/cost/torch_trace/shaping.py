@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..concrete.values import Value
 from ..domain.records import replace
 from .functions import axes, axis_of, broadcast, rule, tensor, with_sizes
 from .recorder import Recorder
-from .values import Shape, Tensor, Value, as_shape, tensors_in
+from .values import Shape, Tensor, as_shape, tensors_in
 
 
 def viewed(recorder: Recorder, x: Tensor, shape: Sequence[int], *, contiguous: bool | None = None) -> Tensor:

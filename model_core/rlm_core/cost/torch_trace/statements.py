@@ -1,4 +1,4 @@
-"""Statements of a trace: assignments, loops, definitions, and branches.
+"""Statements of a trace: loops, definitions, and branches.
 
 A branch with an unknown condition is taken unless it raises.
 """
@@ -6,72 +6,15 @@ A branch with an unknown condition is taken unless it raises.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
+from ..concrete.frame import Signal, evaluate, execute
+from ..concrete.syntax import bind, each_item, each_time
+from ..concrete.values import UNKNOWN, LibraryName, NameScope, SourceFunction, Value
 from ..domain.names import defaults_of, imported_names
 from ..domain.syntax import data_fields
 from .arithmetic import items_of, truth
-from .context import STATEMENTS, Signal, SourceException, TraceContext, attempted, evaluate, execute
-from .shaping import index
-from .values import (
-    UNKNOWN,
-    Instance,
-    LibraryName,
-    ModuleContainer,
-    NameScope,
-    SourceClass,
-    SourceFunction,
-    Tensor,
-    TorchLayer,
-    Value,
-)
-
-_BREAK, _CONTINUE = ("break", None), ("continue", None)
-
-
-def bind_target(context: TraceContext, target: ast.expr, value: Value) -> None:
-    """Bind a value to a target; what does not fit binds UNKNOWN."""
-    if isinstance(target, ast.Name):
-        if context.scope is context.top and target.id in context.overrides:
-            given = context.overrides[target.id]
-            value = (given,) if isinstance(value, tuple) and isinstance(given, int) else given
-        context.scope.names[target.id] = value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        for item, part in zip(target.elts, _unpacked(context, value, target.elts), strict=True):
-            bind_target(context, item.value if isinstance(item, ast.Starred) else item, part)
-    elif isinstance(target, ast.Attribute):
-        owner = evaluate(context, target.value)
-        if isinstance(owner, Instance):
-            owner.attributes[target.attr] = value
-        elif isinstance(owner, TorchLayer):
-            (owner.weights if isinstance(value, Tensor) else owner.options)[target.attr] = value
-    elif isinstance(target, ast.Subscript):
-        owner, key = evaluate(context, target.value), evaluate(context, target.slice)
-        if isinstance(owner, Tensor):
-            attempted(_store, context, owner, key, value)
-        elif isinstance(owner, (list, dict)):
-            attempted(owner.__setitem__, key, value)
-        elif isinstance(owner, ModuleContainer):
-            owner.items[str(key)] = value
-
-
-def _store(context: TraceContext, owner: Tensor, key: Value, value: Value) -> None:
-    """Elements written into a part of a tensor."""
-    part = index(context.recorder, owner, key)
-    inputs = [value] if isinstance(value, Tensor) else []
-    context.recorder.add("store", "elementwise", inputs, part.shape, dtype=owner.dtype)
-
-
-def _unpacked(context: TraceContext, value: Value, targets: Sequence[ast.expr]) -> list[Value]:
-    """The parts of a value for as many targets, one of which may be starred."""
-    if isinstance(value, Tensor) and value.shape and value.shape[0] == len(targets):
-        return [attempted(index, context.recorder, value, number) for number in range(len(targets))]
-    parts = attempted(items_of, value)
-    starred = [number for number, item in enumerate(targets) if isinstance(item, ast.Starred)]
-    if isinstance(parts, list) and starred and len(parts) >= len(targets) - 1:
-        start, end = starred[0], len(parts) - (len(targets) - starred[0] - 1)
-        return [*parts[:start], parts[start:end], *parts[end:]]
-    return parts if isinstance(parts, list) and len(parts) == len(targets) else [UNKNOWN] * len(targets)
+from .context import SourceException, TraceContext, attempted
+from .values import SourceClass, Tensor
 
 
 def iterated(context: TraceContext, value: Value) -> list[Value]:
@@ -95,36 +38,12 @@ def new_function(
     return SourceFunction(node, context.scope, defaults, owner, "staticmethod" in marks, "property" in marks)
 
 
-def _follow_expression(context: TraceContext, node: ast.Expr) -> Signal:
-    if not isinstance(node.value, ast.Constant):
-        evaluate(context, node.value)
-    return None
-
-
-def _follow_return(context: TraceContext, node: ast.Return) -> Signal:
-    return "return", None if node.value is None else evaluate(context, node.value)
-
-
 def _follow_raise(context: TraceContext, node: ast.Raise) -> Signal:
     raise SourceException
 
 
 def _follow_import(context: TraceContext, node: ast.Import | ast.ImportFrom) -> Signal:
     context.scope.names.update({name: LibraryName(dotted) for name, dotted in imported_names(node)})
-    return None
-
-
-def _follow_assignment(context: TraceContext, node: ast.Assign | ast.AnnAssign) -> Signal:
-    if node.value is not None:
-        value = evaluate(context, node.value)
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            bind_target(context, target, value)
-    return None
-
-
-def _follow_augmented(context: TraceContext, node: ast.AugAssign) -> Signal:
-    load = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-    bind_target(context, node.target, evaluate(context, load))
     return None
 
 
@@ -142,31 +61,14 @@ def _follow_if(context: TraceContext, node: ast.If) -> Signal:
 
 
 def _follow_for(context: TraceContext, node: ast.For) -> Signal:
-    for item in iterated(context, evaluate(context, node.iter)):
-        bind_target(context, node.target, item)
-        signal = execute(context, node.body)
-        if signal == _BREAK:
-            return None
-        if signal is not None and signal != _CONTINUE:
-            return signal
-    return execute(context, node.orelse)
-
-
-def _follow_while(context: TraceContext, node: ast.While) -> Signal:
-    while truth(evaluate(context, node.test)):
-        signal = execute(context, node.body)
-        if signal == _BREAK:
-            return None
-        if signal is not None and signal != _CONTINUE:
-            return signal
-    return None
+    return each_item(context, node, iterated(context, evaluate(context, node.iter)))
 
 
 def _follow_with(context: TraceContext, node: ast.With) -> Signal:
     for item in node.items:
         value = evaluate(context, item.context_expr)
         if item.optional_vars is not None:
-            bind_target(context, item.optional_vars, value)
+            bind(context, item.optional_vars, value)
     return execute(context, node.body)
 
 
@@ -199,13 +101,10 @@ def _follow_class(context: TraceContext, node: ast.ClassDef) -> Signal:
     return None
 
 
-STATEMENTS.update(
+TraceContext.statements.update(
     {
-        ast.Expr: _follow_expression, ast.Return: _follow_return, ast.Raise: _follow_raise,
-        ast.Break: lambda context, node: _BREAK, ast.Continue: lambda context, node: _CONTINUE,
-        ast.Import: _follow_import, ast.ImportFrom: _follow_import, ast.Assign: _follow_assignment,
-        ast.AnnAssign: _follow_assignment, ast.AugAssign: _follow_augmented, ast.Assert: _follow_assert,
-        ast.If: _follow_if, ast.For: _follow_for, ast.While: _follow_while, ast.With: _follow_with,
-        ast.Try: _follow_try, ast.FunctionDef: _follow_function, ast.ClassDef: _follow_class,
+        ast.Raise: _follow_raise, ast.Import: _follow_import, ast.ImportFrom: _follow_import,
+        ast.Assert: _follow_assert, ast.If: _follow_if, ast.For: _follow_for, ast.While: each_time,
+        ast.With: _follow_with, ast.Try: _follow_try, ast.FunctionDef: _follow_function, ast.ClassDef: _follow_class,
     }
 )  # fmt: skip

@@ -6,23 +6,14 @@ import ast
 import re
 from collections.abc import Mapping
 
+from ..concrete.frame import call_function, execute
+from ..concrete.values import UNKNOWN, LibraryName, Named, SourceFunction, Value
 from ..domain.records import replace
 from ..domain.syntax import parse_whole
-from .calls import call_function, class_attribute, instantiate, weights_of
-from .context import FAILURES, TraceContext, attempted, call, execute, new_context
+from .calls import class_attribute, instantiate, weights_of
+from .context import FAILURES, TraceContext, attempted, call, new_context
 from .recorder import Operation, Trace
-from .values import (
-    UNKNOWN,
-    Instance,
-    LibraryName,
-    Named,
-    SourceClass,
-    SourceFunction,
-    Tensor,
-    Value,
-    as_shape,
-    tensors_in,
-)
+from .values import Instance, SourceClass, Tensor, as_shape, tensors_in
 
 MAX_TEXT = 400_000
 RESERVED = frozenset({"dtype", "mode", "backend", "autotuned"})

@@ -1,20 +1,16 @@
 """Abstract values of the shape interpreter: the values that names in a source text can have without running it.
 
-Plain Python numbers, strings, tuples, lists and dicts are themselves; everything of PyTorch is one of the classes here.
-A value that depends on what runs is ``UNKNOWN``.
+Everything of PyTorch is one of the classes here; :mod:`..concrete.values` has what is not of PyTorch.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
+from ..concrete.values import LibraryName, Named, Value
 from ..domain.records import replace
 
-Value = Any  # a plain Python value or one of the classes below
-Named = dict[str, Value]  # keyword arguments
 Shape = tuple[int, ...]
 
 WIDTH = {
@@ -31,16 +27,6 @@ DTYPES = {
 _DTYPE_NAMES = {dtype: max((name for name in DTYPES if DTYPES[name] == dtype), key=len) for dtype in DTYPES.values()}
 _MAX_RANK = 32
 _MAX_SIZE = 2**40
-
-
-class UnknownValue:
-    """A value that depends on what runs; the only instance is ``UNKNOWN``."""
-
-    def __repr__(self) -> str:
-        return "?"
-
-
-UNKNOWN = UnknownValue()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,38 +60,6 @@ class Tensor:
         kept = self.contiguous if contiguous is None else contiguous
         stored = self.stored if self.stored is not None and math.prod(shape) > self.stored else None
         return replace(self, shape=as_shape(shape), contiguous=kept, parameter=False, stored=stored, value=None)
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryName:
-    """A name in a library, such as ``torch.nn.functional.relu``."""
-
-    path: str
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition(".")[2]
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class NameScope:
-    """Names of one block, and the block around it."""
-
-    parent: NameScope | None = None
-    names: dict[str, Value] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceFunction:
-    """A function of the source with the scope it was written in; ``owner`` is the class that holds a method."""
-
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    scope: NameScope
-    defaults: dict[str, Value]
-    owner: SourceClass | None = None
-    plain: bool = False  # a static method
-    getter: bool = False  # a property
 
 
 @dataclass(slots=True, eq=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ..concrete.values import Named, Value
 from .functions import pointwise, rule, rules, take
 from .recorder import Recorder
 from .shaping import moved, viewed
-from .values import Named, Shape, Tensor, Value
+from .values import Shape, Tensor
 
 
 def spread(value: Value, rank: int) -> tuple[int, ...]:

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
+from ..concrete.values import Value
 from .arithmetic import binary, compare, most_of
 from .tally import Tally
-from .values import WIDTH, Array, BlockPointer, Data, NotUnderstood, Pointer, Shape, Value, broadcast, shape_of
+from .values import WIDTH, Array, BlockPointer, Data, NotUnderstood, Pointer, Shape, broadcast, shape_of
 
 _SECTOR = 32  # bytes that memory moves at least
 _MOST_EXAMINED = 65_536  # elements of an access whose sectors are counted

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..concrete.values import Value
 from ..domain.folding import MISSING, compared, operation
 from ..domain.records import replace
 from .tally import Tally
@@ -20,7 +21,6 @@ from .values import (
     NotUnderstood,
     Pointer,
     Shape,
-    Value,
     broadcast,
     dtype_of,
     is_floating,

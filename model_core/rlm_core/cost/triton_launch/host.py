@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..concrete.frame import call_function, evaluate, execute
+from ..concrete.values import UNKNOWN, LibraryName, Named, SourceFunction, UnknownValue, Value
 from ..domain.names import bound
 from ..domain.syntax import parse_whole
 from ..torch_trace.arithmetic import binary
-from ..torch_trace.calls import call_function
 from ..torch_trace.context import (
     CALLEES,
     FAILURES,
@@ -23,24 +24,12 @@ from ..torch_trace.context import (
     TraceContext,
     attempted,
     call,
-    evaluate,
-    execute,
     new_context,
 )
 from ..torch_trace.library import RULES
 from ..torch_trace.recorder import Operation, Recorder
 from ..torch_trace.tracing import MAX_TEXT
-from ..torch_trace.values import (
-    UNKNOWN,
-    Instance,
-    LibraryName,
-    Named,
-    SourceClass,
-    SourceFunction,
-    Tensor,
-    UnknownValue,
-    Value,
-)
+from ..torch_trace.values import Instance, SourceClass, Tensor
 from .launch import LaunchFacts, evaluate_launch
 from .values import Config, Kernel
 
@@ -111,7 +100,7 @@ class HostProgram:
     def run(self, function: Value, args: Sequence[Value], named: Named) -> HostTrace:
         """Follow a function at arguments. Never raises for what the text does."""
         recorder = self.context.recorder
-        recorder.steps = 0
+        recorder.steps_left = _STEPS
         recorder.operations.clear()
         self.launches.clear()
         complete = True

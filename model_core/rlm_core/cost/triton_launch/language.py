@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..concrete.values import UNKNOWN, Named, Value
 from ..domain.records import replace
 from .accesses import access, block_pointers
 from .arithmetic import binary, counted, most_of, plain
-from .program import UNKNOWN, Program, joined
+from .program import Program, joined
 from .values import (
     WIDTH,
     BlockPointer,
@@ -22,7 +23,6 @@ from .values import (
     Pointer,
     PointerType,
     Shape,
-    Value,
     bounded,
     broadcast,
     dtype_of,
@@ -31,7 +31,6 @@ from .values import (
     shape_of,
 )
 
-Named = dict[str, Value]
 _Rule = Callable[[Program, ast.Call, list[Value], Named], Value]
 _SPECIAL = frozenset({
     "exp", "exp2", "expm1", "log", "log2", "log1p", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin",

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..torch_trace.values import UNKNOWN, LibraryName, SourceFunction, Tensor, UnknownValue
+from ..concrete.frame import RULE_ERRORS, LimitReached, execute
+from ..concrete.values import UNKNOWN, LibraryName, NameScope, SourceFunction, UnknownValue, Value
+from ..torch_trace.values import Tensor
 from . import expressions  # noqa: F401 - its rules register themselves
 from .pointers import pointer_parameters
-from .program import ERRORS, Program, execute
+from .program import Program
 from .tally import COUNTS, Counts, Tally
-from .values import DTYPES, Data, DType, LaunchLimit, Pointer, Value, function_name
+from .values import DTYPES, Data, DType, Pointer
 
 _STEPS, _ELEMENTS = 30_000, 40_000_000  # of all programs of a launch together
 _MOST_STEPS_EACH = 40_000
@@ -137,14 +139,14 @@ def _evaluate(
             weights += weight
             costs.append(float(counts[1, : COUNTS.index("sectors") + 1].sum()))
             evaluated += 1
-    except (LaunchLimit, RecursionError, MemoryError, *ERRORS):
+    except (LimitReached, RecursionError, MemoryError, *RULE_ERRORS):
         return None
     if weights:
         total *= programs / weights
     mean = sum(costs) / len(costs) if costs else 0.0
     ranges = {name: Range(*map(float, total[:, place])) for place, name in enumerate(COUNTS)}
     return LaunchFacts(
-        function_name(function),
+        function.name,
         grid, warps, stages, ranges, _footprint(tally, arguments, ranges), max(tally.tiles.values(), default=0.0),
         tally.widest, max(costs) / mean if mean else 1.0, tuple(tally.strides.values()), evaluated,
         tally.exact and evaluated == programs, tally.unknown,
@@ -156,7 +158,7 @@ def _program_counts(
 ) -> Counts:
     tally.seen.clear()
     tally.certain = True
-    program = Program(tally, dict(names), function.scope, place, grid)
+    program = Program(tally, NameScope(function.scope, dict(names)), place, grid)
     return tally.during(lambda: execute(program, function.node.body))  # type: ignore[arg-type]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..torch_trace.values import SourceFunction
+from ..concrete.values import SourceFunction
 from .host import HostProgram
 from .pointers import pointer_parameters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..torch_trace.values import SourceFunction
+from ..concrete.values import SourceFunction
 
 _ACCESSES = frozenset({"load", "store", "make_block_ptr", "make_tensor_descriptor"})
 

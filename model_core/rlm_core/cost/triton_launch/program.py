@@ -7,175 +7,146 @@ grow by the same step. Where data decide, both branches are followed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..domain.folding import MISSING
-from ..domain.names import bound, lookup
+from ..concrete.frame import RULE_ERRORS, Frame, Signal, call_function, evaluate, execute
+from ..concrete.syntax import EXPRESSIONS, STATEMENTS, bind, each_item
+from ..concrete.values import UNKNOWN, Named, NameScope, SourceFunction, Value
 from ..domain.records import replace
-from ..torch_trace.values import NameScope, SourceFunction
-from .arithmetic import truth
+from .arithmetic import binary, compare, counted, truth
 from .tally import Counts, Tally
-from .values import BlockPointer, Data, Kernel, LaunchLimit, NotUnderstood, Pointer, Value, dtype_of, shape_of
+from .values import BlockPointer, Data, NotUnderstood, Pointer, dtype_of, shape_of
 
-MAX_DEPTH = 16  # of calls
+_BUILTINS = frozenset({"range", "min", "max", "abs", "len", "float", "int", "bool", "print", "tuple", "isinstance"})
 _FOLLOWED = 8  # iterations of a loop that is followed whole
 _PROBED = 3  # iterations that show how what a loop carries grows
 _LIKELY = 8  # iterations of a loop whose number data decide
 _MOST_UNLIKE = 4_000  # iterations of a loop that does not grow by the same step
 _MOST_SEARCHED = 2**40
 
-Signal = tuple[str, Value] | None
-"""How control leaves a statement: ``return`` with its value, ``break``, ``continue``, or None at its end."""
-
-
-class UnknownValue:
-    """A value that no rule gives; the only instance is ``UNKNOWN``."""
-
-    def __repr__(self) -> str:
-        return "?"
-
-
-UNKNOWN = UnknownValue()
-ERRORS = (ArithmeticError, AttributeError, LookupError, NotUnderstood, TypeError, ValueError)
-
 
 @dataclass(slots=True, eq=False)
-class Program:
+class Program(Frame):
     """A program of a launch: its place in the grid and the names that its kernel has bound."""
 
     tally: Tally
-    names: dict[str, Value]
     scope: NameScope
     place: tuple[int, ...]
     grid: tuple[int, ...]
     depth: int = 0
+    expressions: ClassVar[dict[type[ast.expr], Callable[[Any, Any], Value]]] = {**EXPRESSIONS}
+    statements: ClassVar[dict[type[ast.stmt], Callable[[Any, Any], Signal]]] = {**STATEMENTS}
+    most_depth: ClassVar[int] = 16
 
-    def lookup(self, name: str) -> Value:
-        """The value of a name; MISSING for an unbound one."""
-        value = self.names.get(name, MISSING)
-        value = lookup(self.scope, name) if value is MISSING else value
-        return value.function if isinstance(value, Kernel) else value
+    @property
+    def budget(self) -> Tally:
+        """The tally, which counts the steps."""
+        return self.tally
+
+    def enter(self, function: SourceFunction, names: Named, args: Sequence[Value]) -> Program:
+        """Return the frame of a call of a device function."""
+        scope = NameScope(function.scope, names)
+        return Program(self.tally, scope, self.place, self.grid, self.depth + 1)
+
+    def is_builtin(self, name: str) -> bool:
+        """Return whether a name is one of Python's that kernels may use."""
+        return name in _BUILTINS
+
+    def truth(self, value: Value) -> bool | None:
+        """Return whether a value counts as true; None where data decide."""
+        return None if value is UNKNOWN else truth(value)
+
+    def binary(self, kind: type[ast.operator], left: Value, right: Value) -> Value:
+        """Return ``left OP right``; operations on data are counted."""
+        return UNKNOWN if left is UNKNOWN or right is UNKNOWN else binary(self.tally, kind, left, right)
+
+    def unary(self, kind: type[ast.unaryop], value: Value) -> Value:
+        """Return ``OP value``."""
+        if isinstance(value, Data):
+            return value if value.dtype == "bool" else counted(self.tally, value.shape, value.dtype)
+        if kind is ast.Invert:
+            return not value if isinstance(value, bool) else ~value
+        return -value if kind is ast.USub else value
+
+    def compare(self, kind: type[ast.cmpop], left: Value, right: Value) -> Value:
+        """Return ``left OP right``: a truth value, a known mask, or data."""
+        if left is UNKNOWN or right is UNKNOWN:
+            shape = shape_of(right if left is UNKNOWN else left)
+            return UNKNOWN if kind in (ast.Is, ast.IsNot) else Data(shape, "bool")
+        return compare(self.tally, kind, left, right)
+
+    def undecided(self, kind: type[ast.boolop | ast.unaryop], values: Sequence[Value]) -> Value:
+        """Return data; ``and`` and ``or`` of blocks are those of their elements."""
+        result, *others = values
+        if kind is ast.Not:
+            return Data(shape_of(result), "bool")
+        for value in others:
+            result = self.binary(ast.BitAnd if kind is ast.And else ast.BitOr, result, value)
+        return Data((), "bool") if result is UNKNOWN and not others else result
+
+    def either(self, body: ast.expr, orelse: ast.expr) -> Value:
+        """Return a value that is one or the other."""
+        return joined(evaluate(self, body), evaluate(self, orelse))
+
+    def items(self, value: Value) -> list[Value]:
+        """Return the items of a tuple."""
+        return list(value)
+
+    def parts(self, value: Value, targets: Sequence[ast.expr]) -> Sequence[Value]:
+        """Return the parts of a tuple for as many targets; UNKNOWN for what does not fit."""
+        is_fitting = isinstance(value, (tuple, list)) and len(value) == len(targets)
+        return value if is_fitting else [UNKNOWN] * len(targets)
+
+    def store(self, target: ast.expr, value: Value) -> None:
+        """Do nothing: kernels store through pointers."""
 
 
-EXPRESSIONS: dict[type[ast.expr], Callable[[Program, Any], Value]] = {}
-
-
-def evaluate(program: Program, node: ast.expr) -> Value:
-    """The value of an expression; UNKNOWN where no rule gives it."""
-    program.tally.step()
-    handler = EXPRESSIONS.get(type(node))
-    if handler is None:
-        return UNKNOWN
-    try:
-        return handler(program, node)
-    except ERRORS:
-        return UNKNOWN
-
-
-def run_function(
-    program: Program, function: SourceFunction, args: Sequence[Value], named: Mapping[str, Value]
-) -> Value:
-    """The result of a device function.
+def call_device(program: Program, function: SourceFunction, args: Sequence[Value], named: Named) -> Value:
+    """Follow a device function and return its result; that it returns early does not end the program.
 
     Raises:
-        LaunchLimit: calls nest too deeply, or the budget is used up.
+        LimitReached: calls nest too deeply, or the budget is used up.
     """
-    if program.depth >= MAX_DEPTH:
-        raise LaunchLimit
-    binding = bound(function.node.args, args, named)
-    names = {**function.defaults, **binding.names}
-    if function.node.args.vararg:
-        names[function.node.args.vararg.arg] = tuple(binding.rest)
-    inner = Program(program.tally, names, function.scope, program.place, program.grid, program.depth + 1)
-    if isinstance(function.node, ast.Lambda):
-        return evaluate(inner, function.node.body)
     certain = program.tally.certain
-    signal = execute(inner, function.node.body)
+    result = call_function(program, function, args, named)
     program.tally.certain = certain
-    return signal[1] if signal is not None and signal[0] == "return" else None
-
-
-def execute(program: Program, body: Sequence[ast.stmt]) -> Signal:
-    """Follow statements in order; returns how control leaves them."""
-    for statement in body:
-        program.tally.step()
-        handler = _STATEMENTS.get(type(statement))
-        signal = handler(program, statement) if handler is not None else None
-        if signal is not None:
-            return signal
-    return None
-
-
-def bind(program: Program, target: ast.expr, value: Value) -> None:
-    """Bind a value to a target."""
-    if isinstance(target, ast.Name):
-        program.names[target.id] = value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        parts = list(value) if isinstance(value, (tuple, list)) else []
-        if len(parts) != len(target.elts):
-            parts = [UNKNOWN] * len(target.elts)
-        for item, part in zip(target.elts, parts, strict=True):
-            bind(program, item, part)
-
-
-def _assign(program: Program, node: ast.Assign | ast.AnnAssign) -> Signal:
-    if node.value is not None:
-        value = evaluate(program, node.value)
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            bind(program, target, value)
-    return None
-
-
-def _augmented(program: Program, node: ast.AugAssign) -> Signal:
-    load = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-    bind(program, node.target, evaluate(program, load))
-    return None
-
-
-def _expression(program: Program, node: ast.Expr) -> Signal:
-    if not isinstance(node.value, ast.Constant):
-        evaluate(program, node.value)
-    return None
-
-
-def _return(program: Program, node: ast.Return) -> Signal:
-    return "return", None if node.value is None else evaluate(program, node.value)
+    return result
 
 
 def _if(program: Program, node: ast.If) -> Signal:
     value = evaluate(program, node.test)
-    known = None if value is UNKNOWN else truth(value)
+    known = program.truth(value)
     if known is not None:
         return execute(program, node.body if known else node.orelse)
     if value is UNKNOWN:
         program.tally.exact = False
-    before, tally = program.names, program.tally
+    before, tally = program.scope.names, program.tally
     signals: list[Signal] = []
     branches: list[dict[str, Value]] = []
     counts: list[Counts] = []
     for body in (node.body, node.orelse):
-        program.names = dict(before)
+        program.scope.names = dict(before)
         counts.append(tally.during(lambda body=body: signals.append(execute(program, body))))  # type: ignore[misc]
-        branches.append(program.names)
+        branches.append(program.scope.names)
     least, most = np.minimum(*counts), np.maximum(*counts)
     tally.counts += np.stack([least[0], most[1], most[2]])
     left = [signal is not None for signal in signals]
     if all(left):
-        program.names = branches[0]
+        program.scope.names = branches[0]
         return signals[0]
     if any(left):
         tally.certain = False
-        program.names = branches[1 if left[0] else 0]
+        program.scope.names = branches[1 if left[0] else 0]
         return None
     names = {**branches[0], **branches[1]}
     for name in names:
         values = [branch[name] for branch in branches if name in branch]
         names[name] = values[0] if len(values) == 1 else joined(*values)
-    program.names = names
+    program.scope.names = names
     return None
 
 
@@ -206,14 +177,7 @@ def _same(left: Value, right: Value) -> bool:
 def _for(program: Program, node: ast.For) -> Signal:
     items = evaluate(program, node.iter)
     if isinstance(items, (tuple, list)):
-        for item in items:
-            bind(program, node.target, item)
-            signal = execute(program, node.body)
-            if signal == ("break", None):
-                return None
-            if signal is not None and signal[0] == "return":
-                return signal
-        return None
+        return each_item(program, node, items)
     if not isinstance(items, range):
         bind(program, node.target, Data((), "int32"))
         return _uncertain(program, node.body)
@@ -222,7 +186,7 @@ def _for(program: Program, node: ast.For) -> Signal:
 
 def _while(program: Program, node: ast.While) -> Signal:
     for _ in range(_PROBED):
-        known = _test(program, node.test)
+        known = program.truth(evaluate(program, node.test))
         if known is None:
             return _uncertain(program, node.body)
         if not known:
@@ -234,26 +198,21 @@ def _while(program: Program, node: ast.While) -> Signal:
     return _iterate(program, node, count, lambda number: None) if count is not None else _uncertain(program, node.body)
 
 
-def _test(program: Program, test: ast.expr) -> bool | None:
-    value = evaluate(program, test)
-    return None if value is UNKNOWN else truth(value)
-
-
 def _count(program: Program, node: ast.While) -> int | None:
     """The iterations until a condition fails, if what the loop carries grows evenly; None if that is unknown."""
-    start = dict(program.names)
+    start = dict(program.scope.names)
     tally, carried = program.tally, _carried(node)
     states = [_state(program, carried)]
     for _ in range(2):
         tally.during(lambda: execute(program, node.body))
         states.append(_state(program, carried))
-    end = dict(program.names)
+    end = dict(program.scope.names)
     steps = _steps(*states)
 
     def holds(number: int) -> bool:
-        program.names = dict(end)
+        program.scope.names = dict(end)
         _jump(program, states[-1], steps or {}, number - 2)
-        return _test(program, node.test) is True
+        return program.truth(evaluate(program, node.test)) is True
 
     count = None
     if steps is not None:
@@ -265,19 +224,19 @@ def _count(program: Program, node: ast.While) -> int | None:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if holds(middle) else (low, middle)
         count = low if high < _MOST_SEARCHED else None
-    program.names = start
+    program.scope.names = start
     return count
 
 
 def _uncertain(program: Program, body: Sequence[ast.stmt]) -> Signal:
     """A loop whose number of iterations data decide."""
     tally = program.tally
-    before = dict(program.names)
+    before = dict(program.scope.names)
     counts = tally.during(lambda: execute(program, body))
     with np.errstate(invalid="ignore"):
         most = np.where(counts[2] > 0, np.inf, 0.0)
     tally.counts += np.stack([np.zeros_like(most), _LIKELY * counts[1], most])
-    program.names = {name: joined(before.get(name, value), value) for name, value in program.names.items()}
+    program.scope.names = {name: joined(before.get(name, value), value) for name, value in program.scope.names.items()}
     return None
 
 
@@ -394,7 +353,7 @@ def _carried(node: ast.For | ast.While) -> tuple[str, ...]:
 
 
 def _state(program: Program, names: Sequence[str]) -> dict[str, Value]:
-    return {name: program.names[name] for name in names if name in program.names}
+    return {name: program.scope.names[name] for name in names if name in program.scope.names}
 
 
 def _steps(first: dict[str, Value], second: dict[str, Value], third: dict[str, Value]) -> dict[str, Value] | None:
@@ -405,7 +364,7 @@ def _steps(first: dict[str, Value], second: dict[str, Value], third: dict[str, V
             continue
         try:
             one, other = _difference(first[name], second[name]), _difference(second[name], value)
-        except ERRORS:
+        except RULE_ERRORS:
             return None
         if not _equal(one, other):
             return None
@@ -443,7 +402,7 @@ def _equal(left: Value, right: Value) -> bool:
 def _jump(program: Program, state: dict[str, Value], steps: dict[str, Value], times: int) -> None:
     """Set the names that a loop carries to their values some iterations later."""
     for name, value in state.items():
-        program.names[name] = _advanced(value, steps.get(name), times)
+        program.scope.names[name] = _advanced(value, steps.get(name), times)
 
 
 def _advanced(value: Value, step: Value, times: int) -> Value:
@@ -459,8 +418,4 @@ def _advanced(value: Value, step: Value, times: int) -> Value:
     return value + step * times
 
 
-_STATEMENTS: dict[type[ast.stmt], Callable[[Program, Any], Signal]] = {
-    ast.Assign: _assign, ast.AnnAssign: _assign, ast.AugAssign: _augmented, ast.Expr: _expression,
-    ast.Return: _return, ast.If: _if, ast.For: _for, ast.While: _while,
-    ast.Break: lambda program, node: ("break", None), ast.Continue: lambda program, node: ("continue", None),
-}  # fmt: skip
+Program.statements.update({ast.If: _if, ast.For: _for, ast.While: _while})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .values import LaunchLimit
+from ..concrete.frame import Budget, LimitReached
 
 COUNTS = (
     "loaded", "stored", "loaded_once", "sectors", "dot", "dot_wide", "scalar", "special", "atomics", "gathered",
@@ -22,7 +22,7 @@ Counts = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True, eq=False)
-class Tally:
+class Tally(Budget):
     """The counts so far, ``(3, len(COUNTS))``: at least, likely and at most, and what limits the evaluation.
 
     ``certain`` is False where data decide whether a program gets here; ``unknown`` counts what there is no rule for.
@@ -54,12 +54,12 @@ class Tally:
         """Count a step of the evaluation.
 
         Raises:
-            LaunchLimit: the budget is used up.
+            LimitReached: the budget is used up.
         """
         self.steps_left -= 1
         self.elements_left -= elements
         if self.steps_left < 0 or self.elements_left < 0:
-            raise LaunchLimit
+            raise LimitReached
 
     def during(self, action: Callable[[], object]) -> Counts:
         """What an action counts; the counts are then as before it."""

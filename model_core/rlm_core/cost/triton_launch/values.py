@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..torch_trace.values import SourceFunction
+from ..concrete.frame import LimitReached
+from ..concrete.values import SourceFunction, Value
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
-Value = Any  # a plain Python value, an array of numpy or one of the classes below
 
 WIDTH = {
     "fp64": 8.0, "fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int64": 8.0, "int32": 4.0,
@@ -32,11 +32,7 @@ _RANK = {name: rank for rank, name in enumerate((
 LARGEST_BLOCK = 2**20  # elements; Triton refuses larger ones
 
 
-class LaunchLimit(Exception):  # noqa: N818 - a signal, not an error
-    """The evaluation takes more steps or elements than its budget."""
-
-
-class NotUnderstood(Exception):  # noqa: N818 - a signal, not an error
+class NotUnderstood(ValueError):  # noqa: N818 - a signal, not an error
     """The text does what the evaluation has no rule for."""
 
 
@@ -111,11 +107,6 @@ class Method:
     name: str
 
 
-def function_name(function: SourceFunction) -> str:
-    """The name of a function of the text."""
-    return getattr(function.node, "name", "lambda")
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """One of the configurations that a kernel is tuned over."""
@@ -137,7 +128,7 @@ class Kernel:
     @property
     def name(self) -> str:
         """The name of its function."""
-        return function_name(self.function)
+        return self.function.name
 
 
 def shape_of(value: Value) -> Shape:
@@ -152,7 +143,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
     Raises:
         NotUnderstood: they do not fit.
-        LaunchLimit: it is larger than any block can be.
+        LimitReached: it is larger than any block can be.
     """
     try:
         result = np.broadcast_shapes(*shapes)
@@ -165,10 +156,10 @@ def bounded(shape: Shape) -> Shape:
     """The shape itself.
 
     Raises:
-        LaunchLimit: it is larger than any block can be.
+        LimitReached: it is larger than any block can be.
     """
     if math.prod(shape) > LARGEST_BLOCK:
-        raise LaunchLimit
+        raise LimitReached
     return shape
 
 

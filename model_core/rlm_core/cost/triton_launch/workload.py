@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from ..concrete.values import UNKNOWN, Named, SourceFunction, Value
 from ..domain.records import replace
 from ..torch_trace.tracing import RESERVED, arguments_of, parsed
-from ..torch_trace.values import UNKNOWN, Instance, Named, SourceClass, SourceFunction, Tensor, Value, dtype_name
+from ..torch_trace.values import Instance, SourceClass, Tensor, dtype_name
 from .host import HostProgram, HostTrace, launch_facts, read_program
 from .launch import LaunchFacts
 from .parameters import tensor_parameters
@@ -136,7 +137,7 @@ def launchers(program: HostProgram, workload: Mapping[str, str]) -> list[SourceF
         is_method = bool(parameters) and parameters[0] in _COMPANIONS
         return (_BACKWARD.search(name) is not None) != is_backward, is_method, name in called
 
-    return [program.functions[name] for name in sorted(reach, key=order)]
+    return [program.functions[name] for name in sorted((name for name in words if name in reach), key=order)]
 
 
 def _words(function: SourceFunction) -> set[str]:

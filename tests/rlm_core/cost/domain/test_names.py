@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.concrete.values import NameScope
 from rlm_core.cost.domain.folding import MISSING
 from rlm_core.cost.domain.names import bound, defaults_of, imported_names, lookup
-from rlm_core.cost.torch_trace.values import NameScope
 
 SIGNATURES = ["a", "a, b=2", "a, /, b, c=3", "a, *b", "*, a, b=2", "a, *, b", "*a, **b", "a, b=1, *c, d=4, **e", ""]
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rlm_core.cost.concrete.frame import MAX_BITS
+from rlm_core.cost.concrete.values import UNKNOWN
 from rlm_core.cost.domain.folding import BINARY
-from rlm_core.cost.torch_trace.arithmetic import MAX_BITS, binary
-from rlm_core.cost.torch_trace.values import UNKNOWN
+from rlm_core.cost.torch_trace.arithmetic import binary
 
 OPERANDS = st.one_of(
     st.integers(-300, 300), st.integers(-(2**MAX_BITS) + 1, 2**MAX_BITS - 1), st.floats(), st.booleans(),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rlm_core.cost.concrete.frame import RULE_ERRORS
+from rlm_core.cost.concrete.values import UNKNOWN
 from rlm_core.cost.torch_trace import layers, library  # noqa: F401 - their rules register themselves
-from rlm_core.cost.torch_trace.context import RULE_ERRORS
 from rlm_core.cost.torch_trace.functions import FUNCTIONS
 from rlm_core.cost.torch_trace.recorder import Recorder
-from rlm_core.cost.torch_trace.values import UNKNOWN, Tensor
+from rlm_core.cost.torch_trace.values import Tensor
 
 X = Tensor((2, 3, 4))
 

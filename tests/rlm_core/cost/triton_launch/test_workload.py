@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.cost.triton_launch.values import function_name
 from rlm_core.cost.triton_launch.workload import launchers, typical_calls, workload_facts
 
 from .programs import COPY, program_of
@@ -66,7 +65,7 @@ def test_one_size_is_a_vector() -> None:
 
 def test_what_launches_comes_first_and_tests_never_do() -> None:
     program = program_of(COPY + "\ndef test_run():\n    run(1)\n\ndef outer(x):\n    return run(x)\n")
-    assert [function_name(function) for function in launchers(program, {})] == ["outer", "run"]
+    assert [function.name for function in launchers(program, {})] == ["outer", "run"]
 
 
 def test_the_backward_pass_uses_what_the_forward_pass_saved() -> None:

@@ -1,0 +1,1 @@
+"""Follows Python texts at concrete values, statement by statement; what a value is belongs to its users."""
