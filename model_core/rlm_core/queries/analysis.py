@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from cachetools import LRUCache
 
 from rlm_core.boundary import absorb
-from rlm_core.cost.at_sizes import sizes_of
 from rlm_core.cost.scope import ModuleScope
-from rlm_core.cost.wait_lengths import with_wait_lengths
 from rlm_core.errors import AnalysisError, RlmError, StoppedError, TooComplexError
 from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.incremental import PythonFile, PythonReader
@@ -37,12 +35,12 @@ from rlm_core.types import (
 from .call_sizes import CallSizes
 from .called_functions import CallReader, PackageView
 from .file_sizes import DefaultSizes, FileSizes, SizeRulesOf
-from .function_sizes import NOTHING_GIVEN, Given, given_sizes, input_names_of, known_sizes
 from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .measured_texts import MeasuredTexts
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
-from .readings import FileReadings, Reading
+from .readings import FileReadings
 from .unit_facts import UnitFacts
+from .unit_readings import FileVersion, Sources, UnitReader
 
 if TYPE_CHECKING:
     from .kernel_sizes import UnitSizes
@@ -114,6 +112,7 @@ class Analyser:
         self._readings: LRUCache[str, FileReadings] = LRUCache(_READ_FILES)
         self._calls = CallReader(self._measured.known_costs, self._measured.earlier_text)
         self._measured_texts = MeasuredTexts(self._measured.earlier_text)
+        self._sources = Sources(self._facts, self._calls, self._measured, self._measured_texts)
 
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""
@@ -283,133 +282,37 @@ class Analyser:
         comments, rules = self._sizes.given(parsed, units, path)
         sizes_in_calls = self._sizes.in_calls(path, scope, context)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
-        around = self._calls.measurements(path, units, of_package)
-        shared = self._measured.shared_names(units)
-        last = self._readings.get(name) if name is not None else None
-        changed = last.changed_since(scope, context, structure, around) if last is not None else None
-        readings: dict[tuple[str, str, str], Reading] = {}
-        kept: set[tuple[str, str, str]] = set()
-        hasty: set[int] = set()  # places of units that were read for a request before the calls of the project
-
-        def read(
-            unit: Unit,
-            scope: ModuleScope,
-            view: PackageView,
-            measured: tuple[Anchor, ...] = (),
-            given: Given = NOTHING_GIVEN,
-        ) -> Reading:
-            check()
-            if len(unit.text) > MAX_UNIT_CHARACTERS:
-                raise TooComplexError(f"too complex to analyse: more than {MAX_UNIT_CHARACTERS} characters")
-            work = self._facts.of_python(unit, scope, context, check) if unit.kind in ("function", "program") else None
-            is_function = unit.kind == "function"
-            callees = scope.graph.callees(scope.index, unit) if is_function else ()
-            calls = self._calls.calls(scope.graph, scope.index, unit, view, structure, around) if is_function else None
-            anchors = measured
-            if measured and calls is not None and any(function.is_changed for function in calls.functions()):
-                anchors = tuple(anchor if anchor.before else of_changed_calls(anchor, unit) for anchor in measured)
-            texts = [callee.text for callee in callees]
-            texts += [function.text for function in calls.functions()] if calls is not None else []
-            texts += [text for _, _, text in work.dependencies] if work is not None else []
-            facts = work.facts if work is not None else None
-            workloads = workloads_of(unit)
-            code = CodeText(unit.text, unit.language, unit.basis, callees, workloads, facts, anchors, calls=calls)
-            if is_function and (given or any(anchor.cost.sizes or anchor.cost.sized for anchor in measured)):
-                code = replace(code, sizes=known_sizes(input_names_of(unit.text, facts, measured), given, measured))
-            has_sizes = is_function and facts is not None and bool(sizes_of(facts))
-            return Reading(code, measured, frozenset(texts), given=given, has_sizes=has_sizes)
-
-        def text_alone(unit: Unit, error: Exception, measured: tuple[Anchor, ...] = ()) -> Reading:
-            absorb(f"the analysis of {unit.qualname} in {path or name or 'a text'}", error)
-            code = CodeText(unit.text, unit.language, unit.basis, workloads=workloads_of(unit), measured=measured)
-            return Reading(code, measured, failure=type(error).__name__)
-
-        def try_read(
-            unit: Unit,
-            scope: ModuleScope,
-            view: PackageView,
-            measured: tuple[Anchor, ...] = (),
-            given: Given = NOTHING_GIVEN,
-        ) -> Reading:
-            try:
-                return read(unit, scope, view, measured, given)
-            except Exception as error:
-                return text_alone(unit, error, measured)
-
-        def of_changed_calls(anchor: Anchor, unit: Unit) -> Anchor:
-            """Return the measurements of a unit whose text is the same, with what it called then."""
-            return replace(anchor, before=read_earlier(unit.text, unit))
-
-        def workloads_of(unit: Unit) -> tuple[tuple[tuple[str, str], ...], ...]:
-            of_unit = sizes.get(unit)
-            return tuple(tuple(workload.items()) for workload in of_unit.workloads) if of_unit is not None else ()
-
-        earlier: list[tuple[ModuleScope, PackageView]] = []  # made when a function has changed
-
-        def read_earlier(text: str, unit: Unit) -> CodeText:
-            if not earlier:
-                earlier.append(as_measured() if as_measured is not None else (scope, view))
-            its_scope, its_view = earlier[0]
-            if unit.kind == "function" and text not in its_scope.index.calls:
-                self._measured_texts.add(its_scope.index, text)
-            return try_read(replace(unit, text=text), its_scope, its_view).code
-
-        def reading_of(place: int, *, is_urgent: bool) -> Reading:
-            unit = units[place]
-            key = unit.text, unit.qualname, unit.kind
-            given = given_sizes(comments, place, rules, scope.index.dotted, unit)
-            is_shared = (unit.qualname, unit.text) in shared
-            measured = self._measured.anchors(unit, path, read_earlier, is_shared=is_shared)
-            reading = last.units.get(key) if last is not None else None
-            is_same = reading is not None and reading.measured == measured and not reading.failure
-            is_same = is_same and reading is not None and reading.given == given
-            if reading is None or not is_same or reading.code.workloads != workloads_of(unit):
-                reading = try_read(unit, scope, view, measured, given)
-            elif last is None or changed is None or key in last.kept or not changed.isdisjoint(reading.depends_on):
-                if provisional:
-                    kept.add(key)
-                else:
-                    reading = try_read(unit, scope, view, measured, given)
-            readings[key] = reading = at_sizes_in_calls(reading, place, is_provisional=provisional or is_urgent)
-            return reading
-
-        def at_sizes_in_calls(reading: Reading, place: int, *, is_provisional: bool) -> Reading:
-            """Return a reading with the sizes that calls fix: a provisional one with what is known of them."""
-            if sizes_in_calls is None or not reading.has_sizes:
-                return reading
-            unit = units[place]
-            in_calls, is_current = sizes_in_calls(unit, is_provisional)
-            if not is_current:
-                hasty.add(place)
-                kept.update([(unit.text, unit.qualname, unit.kind)] if provisional else [])
-            if in_calls == reading.in_calls:
-                return reading
-            names = input_names_of(unit.text, reading.code.work, reading.measured)
-            sizes = known_sizes(names, {**in_calls, **reading.given}, reading.measured)
-            return replace(reading, code=replace(reading.code, sizes=sizes), in_calls=in_calls)
-
-        def with_lengths(code: CodeText) -> CodeText:
-            """Return a text with the lengths of its waits that the settings give."""
-            if code.work is None or not rules.wait_lengths:
-                return code
-            return replace(code, work=with_wait_lengths(code.work, rules.wait_lengths))
-
+        version = FileVersion(
+            name=name or "a text",
+            units=units,
+            path=path,
+            scope=scope,
+            view=view,
+            context=context,
+            structure=structure,
+            around=self._calls.measurements(path, units, of_package),
+            shared=self._measured.shared_names(units),
+            sizes=sizes,
+            comments=comments,
+            rules=rules,
+            sizes_in_calls=sizes_in_calls,
+            check=check,
+            as_measured=as_measured or (lambda: (scope, view)),
+            provisional=provisional,
+        )
+        reader = UnitReader(self._sources, version, self._readings.get(name) if name is not None else None)
         found: dict[int, AnalysedUnit] = {}  # by the place of the unit among all units
 
         def find(places: Iterable[int], *, is_urgent: bool = False) -> None:
             for place in places:
+                if place not in found:
+                    reading = reader.read(place, is_urgent=is_urgent)
+                elif reader.is_hasty(place) and not (is_urgent or provisional):
+                    reading = reader.with_calls(place)
+                else:
+                    continue
                 unit = units[place]
-                if place in found and place in hasty and not (is_urgent or provisional):
-                    reading = at_sizes_in_calls(
-                        readings[unit.text, unit.qualname, unit.kind], place, is_provisional=False
-                    )
-                    found[place] = replace(found[place], code=with_lengths(reading.code))
-                elif place not in found:
-                    try:
-                        reading = reading_of(place, is_urgent=is_urgent)
-                    except Exception as error:
-                        reading = text_alone(unit, error)
-                    found[place] = AnalysedUnit(unit, with_lengths(reading.code), sizes.get(unit), reading.failure)
+                found[place] = AnalysedUnit(unit, reader.with_lengths(reading.code), sizes.get(unit), reading.failure)
 
         for place in range(len(units)):
             while urgent is not None and (lines := urgent.take()) is not None:
@@ -417,13 +320,9 @@ class Analyser:
                 find(list(islice(waiting, _URGENT_UNITS)), is_urgent=True)
                 urgent.answer(_with_judge([found[number] for number in sorted(found)], parsed, path))
             find([place])
-        analysed = [found[place] for place in range(len(units))]
         if name is not None:
-            loaded = dict(self._files.loaded)
-            self._readings[name] = FileReadings(
-                scope.index, context, structure, around, loaded, readings, frozenset(kept)
-            )
-        return analysed
+            self._readings[name] = reader.file_readings(self._files.loaded)
+        return [found[place] for place in range(len(units))]
 
     def _outlined(self, unit: Unit, path: Path | None) -> AnalysedUnit:
         """A unit in another language than Python."""

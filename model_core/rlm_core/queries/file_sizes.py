@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DefaultSizes = Callable[[Path | None], Mapping[str, str]]
 SizeRulesOf = Callable[[Path | None], SizeRules]
+SizesInCalls = Callable[[Unit, bool], tuple[Given, bool]]
+"""Gives the sizes that calls fix for a unit, only those that are known already if asked so; and whether they hold."""
 
 
 class FileSizes:
@@ -53,13 +55,8 @@ class FileSizes:
             lambda error: nothing,
         )
 
-    def in_calls(
-        self, path: Path | None, scope: ModuleScope, context: int
-    ) -> Callable[[Unit, bool], tuple[Given, bool]] | None:
-        """Return what gives the sizes that calls fix for a unit of a file, and whether these still hold.
-
-        Its second argument says to give only what is known without reading other files.
-        """
+    def in_calls(self, path: Path | None, scope: ModuleScope, context: int) -> SizesInCalls | None:
+        """Return what gives the sizes that calls fix for the units of a file."""
         if self._call_sizes is None:
             return None
         calls = self._call_sizes
