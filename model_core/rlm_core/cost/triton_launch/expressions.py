@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
-
-import numpy as np
 
 from ..concrete.frame import evaluate
 from ..concrete.syntax import items_in, keywords_in, name_value
 from ..concrete.values import UNKNOWN, LibraryName, SourceFunction, Value
-from ..domain.records import replace
-from . import language
+from . import language, loops  # noqa: F401 - the loops register themselves
+from .blocks import expanded, transposed
 from .program import Program, call_device
 from .values import (
     DTYPES,
     BlockPointer,
-    Data,
     DType,
     Kernel,
     Method,
-    NotUnderstood,
     Pointer,
     PointerType,
     dtype_of,
@@ -38,30 +33,6 @@ def _subscript(program: Program, node: ast.Subscript) -> Value:
     if isinstance(owner, (tuple, list, str, dict, range)):
         return owner[key]
     return expanded(owner, key if isinstance(key, tuple) else (key,))
-
-
-def expanded(value: Value, key: tuple[Any, ...]) -> Value:
-    """A block with new dimensions: ``value[:, None]``.
-
-    Raises:
-        NotUnderstood: the key has more than full slices and None.
-    """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = np.asarray(value)
-    if any(part is not None and part != slice(None) for part in key):
-        raise NotUnderstood("subscript of a block")
-    if isinstance(value, np.ndarray):
-        return value[key]
-    if isinstance(value, Pointer):
-        return replace(value, offset=expanded(value.offset, key))
-    if not isinstance(value, Data):
-        raise NotUnderstood("subscript")
-    if sum(part is not None for part in key) > len(value.shape):
-        raise NotUnderstood("more subscripts than dimensions")
-    sizes = iter(value.shape)
-    shape = tuple(1 if part is None else next(sizes) for part in key)
-    relative, most = (None if part is None else part[key] for part in (value.relative, value.most))
-    return replace(value, shape=(*shape, *sizes), relative=relative, most=most)
 
 
 def _slice(program: Program, node: ast.Slice) -> Value:
@@ -89,7 +60,7 @@ def _attribute(program: Program, node: ast.Attribute) -> Value:
     if name == "value":
         return owner
     if name == "T":
-        return language.transposed(owner, ())
+        return transposed(owner, ())
     if name == "block_shape" and isinstance(owner, BlockPointer):
         return owner.block
     return UNKNOWN if owner is UNKNOWN else Method(owner, name)

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..concrete.values import UNKNOWN, Named, Value
 from ..domain.records import replace
-from .accesses import access, block_pointers
+from . import blocks, memory
 from .arithmetic import binary, counted, most_of, plain
+from .blocks import argument, shape_argument
 from .program import Program, joined
 from .values import (
     WIDTH,
-    BlockPointer,
     Data,
     DType,
     NotUnderstood,
@@ -95,40 +95,24 @@ def call(program: Program, node: ast.Call, name: str, args: list[Value], named: 
     return (result,) * 4 if name in ("philox", "rand4x", "randn4x", "randint4x") else result
 
 
-def _argument(args: list[Value], named: Named, index: int, name: str, default: Value = None) -> Value:
-    value = args[index] if len(args) > index else named.get(name, default)
-    return plain(value)
-
-
-def _shape(value: Value) -> Shape:
-    """A shape argument."""
-    sizes = value if isinstance(value, (tuple, list)) else (value,)
-    return bounded(tuple(int(plain(size)) for size in sizes))
-
-
-def _sizes(args: list[Value], named: Named) -> Shape:
-    """The shape after a block: a tuple, or its sizes one by one."""
-    return _shape(args[1] if len(args) == 2 else tuple(args[1:]) or named.get("shape", ()))
-
-
 def _program_id(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    return program.place[_argument(args, named, 0, "axis", 0)]
+    return program.place[argument(args, named, 0, "axis", 0)]
 
 
 def _num_programs(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    return program.grid[_argument(args, named, 0, "axis", 0)]
+    return program.grid[argument(args, named, 0, "axis", 0)]
 
 
 def _arange(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    start, end = _argument(args, named, 0, "start"), _argument(args, named, 1, "end")
+    start, end = argument(args, named, 0, "start"), argument(args, named, 1, "end")
     bounded((end - start,))
     program.tally.step(end - start)
     return np.arange(start, end, dtype=np.int64)
 
 
 def _full(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    value, dtype = _argument(args, named, 1, "value"), _argument(args, named, 2, "dtype")
-    shape = _shape(args[0] if args else named["shape"])
+    value, dtype = argument(args, named, 1, "value"), argument(args, named, 2, "dtype")
+    shape = shape_argument(args[0] if args else named["shape"])
     name = dtype.name if isinstance(dtype, DType) else "fp32"
     if is_floating(name) or isinstance(value, (Data, float)):
         return Data(shape, name)
@@ -137,59 +121,11 @@ def _full(program: Program, node: ast.Call, args: list[Value], named: Named) -> 
 
 def _zeros(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
     shape = args[0] if args else named["shape"]
-    return _full(program, node, [shape, 0, _argument(args, named, 1, "dtype")], {})
+    return _full(program, node, [shape, 0, argument(args, named, 1, "dtype")], {})
 
 
 def _like(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
     return _full(program, node, [shape_of(args[0]), 0, DType(dtype_of(args[0]))], {})
-
-
-def _pointers(program: Program, pointer: Value, args: list[Value], named: Named, first: int) -> tuple[Value, Value]:
-    """The pointers and the mask of a load (``first`` argument after the pointer) or store."""
-    mask = _argument(args, named, first, "mask")
-    if not isinstance(pointer, BlockPointer):
-        return pointer, True if mask is None else mask
-    checked = named.get("boundary_check", mask if isinstance(mask, tuple) else ())
-    return block_pointers(program.tally, pointer, checked if isinstance(checked, tuple) else (checked,))
-
-
-def _load(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    pointer = args[0] if args else named.get("pointer", UNKNOWN)
-    if isinstance(pointer, BlockPointer) and pointer.checked and len(args) > 1:  # a descriptor's method
-        pointer = replace(pointer, offsets=tuple(args[1]))
-        args = args[:1]
-    pointer, mask = _pointers(program, pointer, args, named, 1)
-    if not isinstance(pointer, Pointer) or mask is UNKNOWN:
-        program.tally.unknown += 1
-        return UNKNOWN if mask is not UNKNOWN else Data(shape_of(pointer), dtype_of(pointer))
-    shape = access(program.tally, node.lineno * 1000 + node.col_offset, "loaded", pointer, mask)
-    return Data(shape, pointer.dtype)
-
-
-def _store(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    pointer = args[0] if args else named.get("pointer", UNKNOWN)
-    value = args[1] if len(args) > 1 else named.get("value")
-    if isinstance(pointer, BlockPointer) and pointer.checked and len(args) > 2:
-        pointer = replace(pointer, offsets=tuple(args[1]))
-        value, args = args[2], args[:1]
-    pointer, mask = _pointers(program, pointer, args, named, 2)
-    if not isinstance(pointer, Pointer) or mask is UNKNOWN:
-        program.tally.unknown += 1
-        return None
-    access(program.tally, node.lineno * 1000 + node.col_offset, "stored", pointer, mask, shape_of(value))
-    return None
-
-
-def _atomic(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    pointer = args[0] if args else named.get("pointer", UNKNOWN)
-    place = 3 if node.func.attr == "atomic_cas" else 2  # type: ignore[attr-defined]
-    mask = True if place == 3 else _argument(args, named, place, "mask", True)
-    if not isinstance(pointer, Pointer) or mask is UNKNOWN:
-        program.tally.unknown += 1
-        return UNKNOWN
-    data = shape_of(args[1] if len(args) > 1 else named.get("val"))
-    site = node.lineno * 1000 + node.col_offset
-    return Data(access(program.tally, site, "atomics", pointer, True if mask is None else mask, data), pointer.dtype)
 
 
 def _dot(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
@@ -205,7 +141,7 @@ def _dot(program: Program, node: ast.Call, args: list[Value], named: Named) -> V
     program.tally.tiles[node.lineno * 1000 + node.col_offset] = size
     program.tally.widest = max(program.tally.widest, math.prod(shape))
     program.tally.step()
-    out = _argument(args, named, 99, "out_dtype")
+    out = argument(args, named, 99, "out_dtype")
     return Data(shape, out.name if isinstance(out, DType) else "int32" if not is_floating(dtype) else "fp32")
 
 
@@ -258,7 +194,7 @@ def _reduce(program: Program, node: ast.Call, args: list[Value], named: Named) -
     block = args[0]
     if isinstance(block, tuple):
         return tuple(_reduce(program, node, [part, *args[1:]], named) for part in block)
-    axis = _argument(args, named, 1, "axis")
+    axis = argument(args, named, 1, "axis")
     shape = shape_of(block)
     dtype = dtype_of(block)
     program.tally.add("scalar", math.prod(shape))
@@ -286,103 +222,8 @@ def _scan(program: Program, node: ast.Call, args: list[Value], named: Named) -> 
     program.tally.add("barriers", rounds if name in ("sort", "topk") else 1)
     program.tally.step()
     if name == "histogram":
-        return Data(_shape(args[1]), "int32")
+        return Data(shape_argument(args[1]), "int32")
     return Data(shape, dtype_of(block))
-
-
-def transposed(value: Value, order: tuple[Any, ...]) -> Value:
-    """A block with its dimensions in another order, by default the reverse.
-
-    Raises:
-        NotUnderstood: it has none.
-    """
-    rank = len(shape_of(value))
-    if order and isinstance(order[0], tuple):
-        order = order[0]
-    axes = tuple(order) or (*range(rank - 2), rank - 1, rank - 2)
-    return _arranged(value, lambda array: array.transpose(axes), tuple(shape_of(value)[axis] for axis in axes))
-
-
-def _arranged(value: Value, action: Callable[[Any], Any], shape: Shape) -> Value:
-    """A block whose known arrays are arranged in another way."""
-    if isinstance(value, np.ndarray):
-        return action(value)
-    if isinstance(value, Pointer):
-        return replace(value, offset=_arranged(value.offset, action, shape))
-    if isinstance(value, Data):
-        relative, most = (None if part is None else action(part) for part in (value.relative, value.most))
-        return replace(value, shape=shape, relative=relative, most=most)
-    if isinstance(value, (int, float)):
-        return _arranged(np.asarray(value), action, shape)
-    raise NotUnderstood("not a block")
-
-
-def _trans(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    return transposed(args[0], tuple(args[1:]))
-
-
-def _reshape(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    shape = _sizes(args, named)
-    whole = math.prod(shape_of(args[0]))
-    if -1 in shape:
-        shape = tuple(whole // -math.prod(shape) if size == -1 else size for size in shape)
-    if math.prod(shape) != whole:
-        raise NotUnderstood("reshape")
-    return _arranged(args[0], lambda array: array.reshape(shape), shape)
-
-
-def _ravel(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    return _arranged(args[0], lambda array: array.reshape(-1), (math.prod(shape_of(args[0])),))
-
-
-def _broadcast_to(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    shape = _sizes(args, named)
-    broadcast(shape_of(args[0]), shape)
-    return _arranged(args[0], lambda array: np.broadcast_to(array, shape), shape)
-
-
-def _broadcast(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    shape = broadcast(*map(shape_of, args[:2]))
-    return tuple(_arranged(value, lambda array: np.broadcast_to(array, shape), shape) for value in args[:2])
-
-
-def _expand_dims(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    axis = _argument(args, named, 1, "axis")
-    rank = len(shape_of(args[0])) + 1
-    shape = list(shape_of(args[0]))
-    shape.insert(axis % rank, 1)
-    return _arranged(args[0], lambda array: np.expand_dims(array, axis), tuple(shape))
-
-
-def _join(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    shape = broadcast(shape_of(args[0]), shape_of(args[1]))
-    result = (*shape, 2) if name == "join" else (*shape[:-1], shape[-1] * 2)
-    return Data(bounded(result), promoted(*args[:2]))
-
-
-def _split(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    part = Data(shape_of(args[0])[:-1], dtype_of(args[0]))
-    return part, part
-
-
-def _make_block_ptr(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    names = ("base", "shape", "strides", "offsets", "block_shape")
-    base, sizes, strides, offsets, block = (_argument(args, named, place, name) for place, name in enumerate(names))
-    return BlockPointer(base, tuple(sizes), tuple(strides), tuple(offsets), _shape(block))
-
-
-def _make_descriptor(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    names = ("base", "shape", "strides", "block_shape")
-    base, sizes, strides, block = (_argument(args, named, place, name) for place, name in enumerate(names))
-    shape = _shape(block)
-    return BlockPointer(base, tuple(sizes), tuple(strides), (0,) * len(shape), shape, True)
-
-
-def _advance(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    block, offsets = args[0], args[1] if len(args) > 1 else named["offsets"]
-    moved = (binary(program.tally, ast.Add, old, step) for old, step in zip(block.offsets, offsets, strict=True))
-    return replace(block, offsets=tuple(moved))
 
 
 def cast(program: Program, value: Value, dtype: Value) -> Value:
@@ -407,7 +248,7 @@ def cast(program: Program, value: Value, dtype: Value) -> Value:
 
 
 def _cast(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
-    return cast(program, args[0], _argument(args, named, 1, "dtype"))
+    return cast(program, args[0], argument(args, named, 1, "dtype"))
 
 
 def _range(program: Program, node: ast.Call, args: list[Value], named: Named) -> Value:
@@ -473,20 +314,14 @@ def _is_kind(program: Program, node: ast.Call, args: list[Value], named: Named) 
 
 
 _RULES: dict[str, _Rule] = {
+    **memory.RULES, **blocks.RULES,
     "program_id": _program_id, "num_programs": _num_programs, "arange": _arange, "full": _full, "zeros": _zeros,
-    "zeros_like": _like, "full_like": _like, "load": _load, "store": _store, "load_tensor_descriptor": _load,
-    "store_tensor_descriptor": _store, "dot": _dot, "dot_scaled": _dot, "where": _where, "minimum": _extreme,
-    "maximum": _extreme, "min": _extreme, "max": _extreme, "trans": _trans, "permute": _trans, "reshape": _reshape,
-    "view": _reshape, "ravel": _ravel, "broadcast_to": _broadcast_to, "broadcast": _broadcast,
-    "expand_dims": _expand_dims, "join": _join, "interleave": _join, "cat": _join, "split": _split,
-    "make_block_ptr": _make_block_ptr, "make_tensor_descriptor": _make_descriptor,
-    "_experimental_make_tensor_descriptor": _make_descriptor, "advance": _advance, "cast": _cast, "to": _cast,
-    "range": _range, "static_range": _range, "cdiv": _cdiv, "next_power_of_2": _next_power, "swizzle2d": _swizzle,
-    "float": _number, "int": _number, "bool": _number, "gather": _gather, "pointer_type": _pointer_type,
+    "zeros_like": _like, "full_like": _like, "dot": _dot, "dot_scaled": _dot, "where": _where, "minimum": _extreme,
+    "maximum": _extreme, "min": _extreme, "max": _extreme, "cast": _cast, "to": _cast, "range": _range,
+    "static_range": _range, "cdiv": _cdiv, "next_power_of_2": _next_power, "swizzle2d": _swizzle, "float": _number,
+    "int": _number, "bool": _number, "gather": _gather, "pointer_type": _pointer_type,
     "len": lambda program, node, args, named: len(args[0]), "tuple": lambda program, node, args, named: tuple(args[0]),
     **dict.fromkeys(_REDUCTIONS, _reduce), **dict.fromkeys(_SCANS, _scan),
-    **dict.fromkeys(("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg",
-                     "atomic_cas"), _atomic),
     **dict.fromkeys(("is_floating", "is_fp16", "is_bf16", "is_fp32", "is_fp64", "is_int", "is_ptr", "is_block",
                      "is_fp8", "is_int8", "is_int1", "is_int32", "is_int64"), _is_kind),
 }  # fmt: skip
