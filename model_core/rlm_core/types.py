@@ -344,7 +344,7 @@ class MeasuredCost:
     ``date`` (YYYY-MM-DD). ``kind`` is that of :class:`rlm_core.measurement.Measurement`. ``workload`` is as a query has
     it, as pairs of name and value. ``cpu_ratio`` is set where a latency was multiplied by it for this machine's CPU.
     ``committed`` is set for a measurement that came with the project. ``sizes`` are those of its calls by name, and
-    ``sized`` the calls by their sizes, smallest first.
+    ``sized`` the calls by their sizes, smallest first. ``tool`` names another tool that measured it, such as cProfile.
     """
 
     metric: Metric
@@ -363,6 +363,7 @@ class MeasuredCost:
     committed: bool = False
     sizes: tuple[tuple[str, SizeSpread], ...] = ()
     sized: tuple[SizedCalls, ...] = field(default=(), hash=False)
+    tool: str = ""
 
 
 class FoundCost(NamedTuple):

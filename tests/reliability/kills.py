@@ -40,7 +40,7 @@ from rlm_core.training.datasets import measured
 from rlm_core.training.student.train import _timed, times
 from rlm_core.training.trainer import Trainer
 from rlm_core.training.tuning.run import output_directory
-from rlm_lsp.cli.measure import _write_labels
+from rlm_lsp.cli.measure_files import _write_labels
 from rlm_lsp.cli.predict_rows import _answer_writer
 from rlm_lsp.settings import files as settings_files
 

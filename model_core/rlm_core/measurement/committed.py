@@ -33,6 +33,7 @@ from .types import (
     MOST_SIZES,
     RUNTIME,
     SIZE_NAME,
+    TOOL,
     Kind,
     Measurement,
     SizedCalls,
@@ -108,6 +109,7 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
     latency: CommittedCost | None = None
     memory: CommittedCost | None = None
     text: str = ""
+    tool: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
     def __post_init__(self) -> None:
         datetime.fromisoformat(self.date)
@@ -121,7 +123,7 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
         """The key of a unit and its query. Only the newest lines of a key are kept, and lines are sorted by it."""
         workload = (f"{name}={value}" for name, value in sorted(self.workload.items()))
         accessor = accessor_of(self.unit, self.text)
-        return self.file, self.unit, accessor, self.kind, self.runtime, self.device, *workload
+        return self.file, self.unit, accessor, self.kind, self.runtime, self.device, self.tool, *workload
 
     def measurements(self, root: Path) -> Iterator[Measurement]:
         """The measurements of a line in a project folder."""
@@ -137,7 +139,7 @@ class CommittedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
                 source_sha1="",
                 device=self.device,
                 machine="",
-                workload={**self.workload, RUNTIME: self.runtime},
+                workload={**self.workload, RUNTIME: self.runtime} | ({TOOL: self.tool} if self.tool else {}),
                 metric=metric,
                 median=cost.p50,
                 low=cost.p10,
@@ -421,6 +423,7 @@ def _units(measurements: Iterable[Measurement], root: Path) -> Iterator[Committe
             one.asked,
             _short(one.cpu_score),
             text=one.text,
+            tool=one.workload.get(TOOL, ""),
         )
         key = unit.key, unit.hash
         known = found.get(key)

@@ -27,7 +27,7 @@ from rlm_core.types import CalledFunction, FoundCost, KnownCost, MeasuredCost, M
 
 from .committed import FOLDER, CommittedIndex, is_committed, signature_of
 from .store import Store
-from .types import BENCHED, RUNTIME, Measurement, source_hash
+from .types import BENCHED, RUNTIME, TOOL, Measurement, source_hash
 
 # After half a year dependencies, data and the interpreter's patch version have usually changed.
 OLD_DAYS = 180
@@ -351,6 +351,7 @@ def cost_here(one: Measurement, here: Here, runtime: str | None, now: datetime |
         is_committed(one),
         tuple(one.sizes.items()),
         one.sized if ratio is None else tuple(replace(calls, median=calls.median * ratio) for calls in one.sized),
+        one.workload.get(TOOL, ""),
     )
 
 

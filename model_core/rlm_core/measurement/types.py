@@ -16,7 +16,8 @@ Kind = Literal["function", "generator", "coroutine", "async generator", "program
 RESUMED: frozenset[Kind] = frozenset({"generator", "coroutine", "async generator"})
 # What has a measurement for each device and workload, as it has a prediction for each.
 BENCHED: frozenset[str] = frozenset({"kernel", "module", "network"})
-RUNTIME = "runtime"
+# Names in a workload of what a measurement was made with, which no query asks for.
+RUNTIME, TOOL = "runtime", "tool"
 # A text beyond it is not kept: comparing it would take longer than it is worth.
 MOST_TEXT = 100_000
 # Bounds on what a measurement says about sizes: names, and rows of calls of about the same sizes.
@@ -43,6 +44,9 @@ class Measurement:
     A kernel, module or network is measured by ``rlm-lsp bench``, in ``calls`` runs. Its ``workload`` is written as a
     query's, ``device`` is one of ``devices`` or what else the bench ran on, ``machine`` is empty, and
     ``source_sha1`` is of the text that the model reads, where others have the lines of the file.
+
+    What another tool measured has its name as ``workload["tool"]``. Of a profile, ``median`` is the mean of the calls,
+    and ``low`` and ``high`` span what profiling may have cost.
 
     ``text`` is :func:`measured_text` of the unit, empty where it is not kept; a change is predicted from it.
     ``cpu_score`` is that of the processor against the reference machine, 0 where it was not known.
@@ -92,8 +96,8 @@ class Measurement:
 
     @property
     def asked(self) -> dict[str, str]:
-        """The workload as a query has it: without what it ran on."""
-        return {name: value for name, value in self.workload.items() if name != RUNTIME}
+        """The workload as a query has it: without what it was made with."""
+        return {name: value for name, value in self.workload.items() if name not in (RUNTIME, TOOL)}
 
 
 def source_hash(text: str, language: str = "python") -> str:

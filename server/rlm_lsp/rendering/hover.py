@@ -242,7 +242,8 @@ def measured_words(
         value += " (stale)" if is_stale else ""
         at = f" at {labels.workload(dict(cost.workload))}" if cost.workload and cost.kind in _AT_SIZES else ""
         origin = "; committed with the project" if cost.committed else ""
-        where = quote(f"on {cost.device}{at}, {cost.runtime}, {cost.date}{origin}")
+        runtime = f", {cost.runtime}" if cost.runtime else ""
+        where = quote(f"on {cost.device}{at}{runtime}, {cost.date}{origin}")
         low, high = max(cost.low, 0.0), max(cost.high, 0.0)
         spread = labels.band(cost.metric, Band(low, high, 0.8), MEASURED_FLOORS[cost.metric])
         sizes = f", at {size_words.measured_sizes(cost)}" if cost.sizes else ""
@@ -310,6 +311,11 @@ def _counted(cost: MeasuredCost) -> str:
     if cost.kind in _AT_SIZES:
         return f"{cost.calls:,} runs" if cost.calls > 1 else "1 run"
     resumes = "calls" if cost.kind == "function" else "resumes"
+    if cost.tool == "cProfile":
+        return f"mean of {cost.calls:,} {resumes} under cProfile, whose cost is subtracted"
+    if cost.tool:
+        benchmarks = "1 benchmark" if cost.tests == 1 else f"{cost.tests:,} benchmarks"
+        return f"{cost.calls:,} {resumes} in {benchmarks} of {cost.tool}"
     return f"{cost.calls:,} {resumes} in {cost.tests:,} tests"
 
 

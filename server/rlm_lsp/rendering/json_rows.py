@@ -68,6 +68,7 @@ def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:
         "runtime": cost.runtime,
         "date": cost.date,
         "committed": cost.committed,
+        "tool": cost.tool,
         "cpu_ratio": cost.cpu_ratio,
         "marks": [mark.value for mark in cost.marks],
         "ratio": ratio.ratio if ratio is not None else None,

@@ -131,6 +131,30 @@ def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home
     assert [json.loads(line) for line in again.splitlines()] == rows
 
 
+def test_a_profile_is_imported_and_shown_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "def total(n):\n    return sum(range(n))\n\n\ndef main():\n    total(1_000_000)\n\n\nmain()\n"
+    (tmp_path / "work.py").write_text(source)
+    subprocess.run([sys.executable, "-m", "cProfile", "-o", "work.prof", "work.py"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    status, _, notes = invoke("import", "work.prof")
+    assert (status, notes) == (0, "rlm-lsp: work.prof: the latency of 2 functions imported from cProfile\n")
+    predicted = CliRunner().invoke(app, ["predict", "work.py", "--format", "json"])
+    rows = {row["qualname"]: row for row in json.loads(predicted.stdout) if row["metric"] == "latency"}
+    assert rows["total"]["source"] == "measured"
+    assert (rows["total"]["measured"]["tool"], rows["total"]["measured"]["calls"]) == ("cProfile", 1)
+    # A committed line and an export keep the source.
+    assert invoke("export", "--to", ".rlm")[0] == 0
+    assert '"tool":"cProfile"' in (tmp_path / ".rlm" / "measurements.jsonl").read_text()
+    assert invoke("export", "--out", "rows.jsonl")[0] == 0
+    assert invoke("import", "rows.jsonl", "--store", tmp_path / "other.sqlite3")[0] == 0
+    assert {one.workload["tool"] for one in Store(tmp_path / "other.sqlite3").all()} == {"cProfile"}
+    (tmp_path / "bad.prof").write_bytes((tmp_path / "work.prof").read_bytes()[:100])
+    status, _, notes = invoke("import", "bad.prof")
+    assert status == 2
+    assert re.fullmatch(r"rlm-lsp: error: bad\.prof: not a profile of cProfile \(.+\); write one with .+\n", notes)
+
+
 def test_the_measurements_of_a_project_are_written_to_be_committed(
     store: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -364,6 +364,15 @@ def test_a_measured_cost_is_marked_and_the_prediction_stays_visible(make_predict
     assert "| latency | ✓ 2 µs | 1–8 µs | | 85 µs (10–160 µs) |" in text
     assert "measured on a processor, cpython-3.12, 2026-11-01: latency (40 calls in 8 tests, 1–8 µs)" in text
     assert "predicted by model" in text
+    for tool, origin in (
+        ("cProfile", "mean of 40 calls under cProfile, whose cost is subtracted"),
+        ("CodSpeed", "40 calls in 8 benchmarks of CodSpeed"),
+    ):
+        other = replace(its, tool=tool, runtime="")
+        shown = whole_hover(
+            with_measured(Anchor(other)), [measured_prediction(make_prediction(), other)], markdown=True
+        )
+        assert f"measured on a processor, 2026-11-01: latency ({origin}, 1–8 µs)" in unpadded(shown)
     for words in ("stale", "times", "before the code changed"):
         assert words not in text
     alone = whole_hover(with_measured(Anchor(its)), answers[:1], markdown=False)

@@ -67,6 +67,15 @@ class FunctionFile:
         """The function that starts at a line, its first decorator if it has any."""
         return self._functions.get((qualname, line))
 
+    def named(self, name: str, line: int = 0) -> FunctionSource | None:
+        """The function of that name that starts at a line; without a line the only one of that qualified name."""
+        found = [
+            function
+            for (qualname, start), function in self._functions.items()
+            if (qualname == name if not line else start == line and qualname.rpartition(".")[2] == name)
+        ]
+        return found[0] if len(found) == 1 else None
+
 
 _DEPTH = 4
 _NOT_OURS = frozenset(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rlm_core.files import atomic_write
-from rlm_core.measurement.types import BENCHED, RUNTIME
+from rlm_core.measurement.types import BENCHED, RUNTIME, TOOL
 from rlm_core.types import BASIS_OF_KIND, METRICS_OF_BASIS
 
 from .functions import LATENCY_FLOOR_SECONDS, MIN_CALLS
@@ -64,11 +64,12 @@ def write_training_rows(labels: Iterable[dict[str, Any]], path: Path) -> int:
 def training_rows(labels: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of :mod:`.schema`, one per metric, of label rows that have a text and enough good calls.
 
-    As with the labels of packages, generators and coroutines are left out and the module is the group. For a program,
+    As with the labels of packages, generators and coroutines are left out and the module is the group. What other tools
+    measured is left out as well: a benchmark has one input, and a profile only a mean. For a program,
     kernel, PyTorch module or network the file is the group, with one row per input, or per device and workload.
     """
     for label in labels:
-        if "text" not in label or label["generator"]:
+        if "text" not in label or label["generator"] or TOOL in label["workload"]:
             continue
         basis = BASIS_OF_KIND.get(label["kind"], "call")
         is_program, is_benched = basis == "program", label["kind"] in BENCHED
