@@ -34,6 +34,7 @@ from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.console import counted
 
 from . import options
+from .measure_diff import diff
 from .measure_files import export, import_, list_
 from .options import PATH, Group, SpreadCommand, open_store
 
@@ -367,5 +368,5 @@ def _print_program(measurements: Sequence[Measurement]) -> None:
         console.line(f"{time.file} < {name}: {render.measured(time)} ({spread}), {render.measured(memory)}")
 
 
-for _stored in (list_, export, import_):
-    command.add_command(_stored)
+for _other in (diff, list_, export, import_):
+    command.add_command(_other)

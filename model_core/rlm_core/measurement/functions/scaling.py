@@ -124,7 +124,7 @@ def scale(
     order = _read_order(folder, limits)
     if bench is not None and order.header:
         order.header["bench"] = str(bench.absolute())
-        names = _bench_names(bench)
+        names = bench_names(bench)
         order.functions[:0] = [{**_NO_PLACE, "qualname": name, "bench": name} for name in names]
     if not order.functions:
         return []
@@ -218,7 +218,7 @@ def _read_order(folder: Path, limits: ScaleLimits) -> _Order:
 _NO_PLACE = {"module": "", "file": "", "line": 0, "kind": "function", "examples": []}
 
 
-def _bench_names(bench: Path) -> list[str]:
+def bench_names(bench: Path) -> list[str]:
     """The functions of a bench file that make inputs, without running it."""
     try:
         tree = ast.parse(bench.read_bytes())
