@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 from rlm_core import loading
 
+from rlm_lsp.mcp.skill import review_skill
+
 from . import options
 from .options import optional_packages
 
@@ -20,17 +22,21 @@ from .options import optional_packages
     multiple=True,
     help="A folder that the tools may read, instead of the client's roots; repeatable.",
 )
+@click.option("--skill", is_flag=True, help="Print a skill (SKILL.md) for reviews of a change's cost, and exit.")
 @options.model
 @options.threads
 @options.no_measured
 @options.cpu_scale
-def command(folders: tuple[Path, ...], model: str, threads: int, no_measured: bool) -> None:
+def command(folders: tuple[Path, ...], skill: bool, model: str, threads: int, no_measured: bool) -> None:
     """Serve predictions to coding agents over the Model Context Protocol (needs the [mcp] extra).
 
     Communicates over stdin and stdout until the client disconnects. The tools only read: they run none of your code,
     write nothing, and refuse paths outside the folders of --root; without --root, outside the client's roots; without
     roots, outside the working directory.
     """
+    if skill:
+        click.echo(review_skill(), nl=False)
+        return
     with optional_packages():
         from rlm_lsp.mcp.server import create_server
     from rlm_lsp.mcp.roots import Roots

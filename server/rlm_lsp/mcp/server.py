@@ -36,6 +36,7 @@ from .answers import (
 )
 from .requested_units import Code, Progress
 from .roots import Roots
+from .skill import review_skill
 from .tools import AgentTools
 
 _INSTRUCTIONS = """\
@@ -100,6 +101,11 @@ class _Server(MCPServer):
 def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
     """A server with all tools; ``fixed`` are the folders that they may read, whatever the client names."""
     server = _Server("rlm-lsp", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
+    server.prompt(
+        name="review_cost",
+        title="Review a change for its cost",
+        description="How to find, measure and report slowdowns",
+    )(review_skill)
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     turn = Lock()
 

@@ -130,6 +130,15 @@ async def test_every_tool_only_reads_and_has_schemas_for_what_it_takes_and_answe
         assert all("description" in field for field in tool.input_schema["properties"].values())
 
 
+async def test_the_skill_for_reviews_is_a_prompt(tmp_path: Path) -> None:
+    async with connected(tmp_path) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        [message] = (await client.get_prompt(prompt.name)).messages
+    assert prompt.name == "review_cost"
+    assert message.content.type == "text"
+    assert message.content.text == printed(tmp_path, "mcp", "--skill")
+
+
 async def test_predictions_are_those_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f"{SLOW}\n\ndef g(n):\n    return sum(range(n))\n")
     expected = json.loads(printed(tmp_path, "predict", "a.py", "--no-measured", "--format", "json"))
