@@ -25,13 +25,18 @@ def total(values):
 """
 
 
-def client(*, literals: bool = True, versions: bool = False, shows: bool = False) -> types.ClientCapabilities:
+def client(
+    *, literals: bool = True, versions: bool = False, shows: bool = False, creates: bool = False
+) -> types.ClientCapabilities:
     kinds = types.ClientCodeActionKindOptions([types.CodeActionKind.QuickFix])
     support = types.ClientCodeActionLiteralOptions(kinds) if literals else None
     return types.ClientCapabilities(
         window=types.WindowClientCapabilities(show_document=types.ShowDocumentClientCapabilities(shows)),
         workspace=types.WorkspaceClientCapabilities(
-            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=versions)
+            workspace_edit=types.WorkspaceEditClientCapabilities(
+                document_changes=versions,
+                resource_operations=[types.ResourceOperationKind.Create] if creates else None,
+            )
         ),
         text_document=types.TextDocumentClientCapabilities(
             diagnostic=types.DiagnosticClientCapabilities(),
@@ -112,3 +117,21 @@ async def test_actions_are_offered_on_the_name_only(tmp_path: Path) -> None:
         # `    def ä(self, n):` has its name in columns 8 and 9, with the position after it.
         assert [character for character, there in enumerate(offered) if there] == [8, 9]
         assert await actions(session, uri, 2) == []
+
+
+async def test_a_benchmark_is_written_into_a_new_file_where_the_client_can_create_one(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    text = "# rlm: sizes items=40\ndef total(items: list[int]) -> int:\n    return sum(items)\n"
+    for creates in (False, True):
+        async with recording(client(versions=True, creates=creates), tmp_path) as session:
+            uri = session.open(tmp_path / "shapes.py", text)
+            await session.pull(uri)
+            found = [one for one in await actions(session, uri, 1, 4) if one.title.startswith("Benchmark")]
+            assert len(found) == creates
+    [action] = found
+    assert action.title == "Benchmark this function: write tests/test_total_speed.py"
+    created, written = action.edit.document_changes
+    target = (tmp_path / "tests" / "test_total_speed.py").as_uri()
+    assert (created.kind, created.uri, written.text_document.uri) == ("create", target, target)
+    [edit] = written.edits
+    assert "    items = list(range(40))\n    benchmark(total, items)\n" in edit.new_text

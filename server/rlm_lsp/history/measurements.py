@@ -20,12 +20,16 @@ def command_for(path: Path | None) -> str | None:
         return None
     while (package.parent / "__init__.py").is_file():
         package = package.parent
-    around = package.parents
-    project = next((folder for folder in around if any((folder / mark).exists() for mark in _PROJECT)), around[0])
-    folder = _quoted(str(project))
+    folder = _quoted(str(project_of(package)))
     if folder is None or not package.name.isidentifier():
         return None
     return f"cd {folder} && rlm-lsp measure tests --package {package.name}"
+
+
+def project_of(path: Path) -> Path:
+    """The innermost folder around a file or package that has files of a project; its own folder where none has."""
+    around = path.parents
+    return next((folder for folder in around if any((folder / mark).exists() for mark in _PROJECT)), around[0])
 
 
 def _quoted(word: str, *, windows: bool = os.name == "nt") -> str | None:

@@ -14,6 +14,7 @@ from rlm_core.types import Prediction, Span, Unit
 from rlm_lsp.budgets.comments import Replacement, ignore, rounded_up, upper_end, write_budget
 from rlm_lsp.budgets.syntax import Budget, parse, render
 from rlm_lsp.findings.finding import Finding
+from rlm_lsp.history.benchmarks import benchmark_for
 from rlm_lsp.history.measurements import command_for
 from rlm_lsp.lsp.document_findings import exceeded_budgets
 from rlm_lsp.lsp.documents import Analysis, LocatedUnit
@@ -60,6 +61,8 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
             free = [entry for entry in predictions if entry.metric not in limited]
             offered = await asyncio.to_thread(lambda: list(_budgets(analysis, unit, free)))
             actions += _edit_actions(session, analysis, offered, _REWRITE)
+        if not found and _is_requested(_REWRITE, only) and session.settings_for(uri).measure:
+            actions += await _benchmark(session, analysis, unit)
     if not only:
         position = types.Position(unit.header_lines.start, 0)
         titles = {COPY_JSON: "Copy predictions as JSON"}
@@ -70,6 +73,24 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
             titles[MEASURE] = "Measure this function: show the command"
         actions += [types.Command(title, name, arguments=[uri, position]) for name, title in titles.items()]
     return actions
+
+
+async def _benchmark(session: Session, analysis: Analysis, located: LocatedUnit) -> list[types.CodeAction]:
+    """An action that writes a test that benchmarks a function, where the client can create files."""
+    operations = session.capability("workspace.workspace_edit.resource_operations") or ()
+    if types.ResourceOperationKind.Create not in operations:
+        return []
+    if not session.capability("workspace.workspace_edit.document_changes"):
+        return []
+    unit = located.analysed
+    made = await asyncio.to_thread(benchmark_for, unit.unit, unit.code, analysis.document.path)
+    if made is None:
+        return []
+    uri, start = made.path.as_uri(), types.Position(0, 0)
+    document = types.OptionalVersionedTextDocumentIdentifier(uri, None)
+    text = types.TextDocumentEdit(document, [types.TextEdit(types.Range(start, start), made.text)])
+    edit = types.WorkspaceEdit(document_changes=[types.CreateFile(uri=uri), text])
+    return [types.CodeAction(f"Benchmark this function: write {made.shown}", _REWRITE, edit=edit)]
 
 
 async def _fixes(
