@@ -149,6 +149,7 @@ class Http(Target):
 
     def read(self, data: bytes) -> None:
         from rlm_core.serving import wire
+        from rlm_core.serving.typed_json import WireError
 
         if data[:1] == b"Q":
             if len(data) > wire.Limits().body_bytes:
@@ -164,5 +165,5 @@ class Http(Target):
         for read in readers:
             try:
                 read(data[1:])
-            except wire.WireError as error:
+            except WireError as error:
                 one_line(str(error))

@@ -37,6 +37,7 @@ from rlm_core.types import METRICS_OF_BASIS, Abstention, AbstentionCode, Basis, 
 
 from . import wire
 from .access import TOKEN, TOKEN_FILE, default_token_file, find_token, is_loopback
+from .typed_json import WireError
 
 ALLOW_HTTP = "RLM_LSP_ALLOW_HTTP"
 _CONNECTIONS = 32
@@ -192,7 +193,7 @@ class Connection:
             data = self._exchange(path, body)
             away = None
             return wire.read(kind, data)
-        except wire.WireError as error:
+        except WireError as error:
             raise NoAnswerError(
                 f"unexpected response ({error}); is it an rlm-lsp model server of the same version?"
             ) from None
@@ -284,7 +285,7 @@ def checked(url: str) -> str:
 def _refusal(status: int, data: bytes) -> str:
     try:
         line = wire.read(wire.Problem, data).error
-    except wire.WireError:
+    except WireError:
         line = "no reason given; is it an rlm-lsp model server?"
     way_out = f" (set {TOKEN} or {TOKEN_FILE}, or write {default_token_file()})" if status == 401 else ""
     return f"status {status}, {' '.join(line.split())[:_LONGEST_LINE]}{way_out}"

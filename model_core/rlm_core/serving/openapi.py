@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from . import wire
+from .typed_json import schemas
 
 _PROBLEMS = {
     "400": "The body is not a request; the line says where and what was expected.",
@@ -53,7 +54,7 @@ def document(*, with_token: bool) -> dict[str, Any]:
             wire.HEALTH: {"get": {**_operation("Whether the server is up.", "Health"), "security": []}},
             wire.METRICS: {"get": _metrics()},
         },
-        "components": {"schemas": wire.schemas(wire.Request, wire.Answer, wire.Info, wire.Health, wire.Problem)},
+        "components": {"schemas": schemas(wire.Request, wire.Answer, wire.Info, wire.Health, wire.Problem)},
     }
     if with_token:
         found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

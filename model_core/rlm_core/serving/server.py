@@ -31,6 +31,7 @@ from rlm_core.types import LEVELS, Basis
 from . import openapi, wire
 from .access import network_of, same_token
 from .batching import Batcher, Batching, Path, QueueFullError
+from .typed_json import WireError
 
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -148,7 +149,7 @@ class _Service:
             raise HTTPException(408, "the request did not arrive in time", {"Connection": "close"}) from None
         try:
             asked = await _aside(len(body) > _LARGE, wire.read_request, body)
-        except wire.WireError as error:
+        except WireError as error:
             raise HTTPException(400, str(error)) from None
         self._measure(asked)
         try:

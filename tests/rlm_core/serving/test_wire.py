@@ -16,7 +16,7 @@ from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.input_growth import INPUT_GROWTH, InputGrowthHead
 from rlm_core.inference.model_store import builtin
 from rlm_core.serving import wire
-from rlm_core.serving.wire import WireError
+from rlm_core.serving.typed_json import WireError, dumps, loads, schemas
 from rlm_core.types import (
     LEVELS,
     Abstention,
@@ -181,7 +181,7 @@ OUTERS = st.builds(
 @given(OUTERS)
 def test_what_is_written_is_read_back(value: Outer) -> None:
     # NaN is not equal to itself, but shows the same.
-    assert repr(wire.loads(Outer, wire.dumps(value), unknown="refuse")) == repr(value)
+    assert repr(loads(Outer, dumps(value), unknown="refuse")) == repr(value)
 
 
 @given(OUTERS)
@@ -189,16 +189,16 @@ def test_what_is_written_is_json_for_every_reader(value: Outer) -> None:
     def refused(name: str) -> None:
         raise AssertionError(name)
 
-    json.loads(wire.dumps(value).decode("utf-8", "strict"), parse_constant=refused)
+    json.loads(dumps(value).decode("utf-8", "strict"), parse_constant=refused)
 
 
 def test_half_a_character_is_written_as_a_question_mark() -> None:
-    assert wire.loads(Outer, wire.dumps(Outer("\ud800x", "a")), unknown="refuse").name == "?x"
+    assert loads(Outer, dumps(Outer("\ud800x", "a")), unknown="refuse").name == "?x"
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1.0), ("0.25", 0.25), ('"Infinity"', math.inf), ("-2e3", -2000.0)])
 def test_a_number_may_be_an_integer_or_infinite(text: str, value: float) -> None:
-    found = wire.loads(Inner, f'{{"size": 1, "share": {text}}}'.encode(), unknown="refuse")
+    found = loads(Inner, f'{{"size": 1, "share": {text}}}'.encode(), unknown="refuse")
     assert found.share == value
     assert type(found.share) is float
 
@@ -243,23 +243,23 @@ def test_a_number_may_be_an_integer_or_infinite(text: str, value: float) -> None
 )
 def test_what_cannot_be_read_is_named_in_one_line(data: bytes, line: str) -> None:
     with pytest.raises(WireError) as caught:
-        wire.loads(Outer, data, unknown="refuse")
+        loads(Outer, data, unknown="refuse")
     assert str(caught.value) == line
 
 
 def test_a_long_value_is_shown_in_part() -> None:
     with pytest.raises(WireError) as caught:
-        wire.loads(Outer, json.dumps({"name": ["x" * 10_000], "kind": "a"}).encode(), unknown="refuse")
+        loads(Outer, json.dumps({"name": ["x" * 10_000], "kind": "a"}).encode(), unknown="refuse")
     assert len(str(caught.value)) < 80
 
 
 def test_unknown_fields_are_ignored_on_request() -> None:
     data = b'{"name": "x", "kind": "a", "new": 1, "inners": [{"size": 2, "newer": []}]}'
-    assert wire.loads(Outer, data, unknown="ignore") == Outer("x", "a", (Inner(2),))
+    assert loads(Outer, data, unknown="ignore") == Outer("x", "a", (Inner(2),))
 
 
 def test_a_schema_says_what_is_read() -> None:
-    found = wire.schemas(Outer)
+    found = schemas(Outer)
     assert found["Inner"] == {
         "type": "object",
         "description": "Something small.",
