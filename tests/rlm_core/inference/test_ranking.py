@@ -13,15 +13,8 @@ from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, SizeValue
 
-SQUARE = """
-def f(items):
-    seen = []
-    for x in items:
-        if x not in seen:
-            seen.append(x)
-    return seen
-"""
-ONCE = "def f(items):\n    return list(dict.fromkeys(items))\n"
+from tests.distinct_items import FAST, SLOW
+
 FETCHED = "def f(items):\n    return distinct(items)\n"
 
 
@@ -50,12 +43,12 @@ def test_two_candidates_have_the_chances_of_their_pair() -> None:
 
 def test_the_facts_rank_candidates_and_say_how_many_to_measure() -> None:
     sizes = [SizeValue("items", 1e4)]
-    ranking = rank(rlm_core.load(), [_call(SQUARE), _call(ONCE), _call(FETCHED)], sizes, 0.6)
+    ranking = rank(rlm_core.load(), [_call(SLOW), _call(FAST), _call(FETCHED)], sizes, 0.6)
     assert (ranking.compared, ranking.pairs, ranking.at_sizes) == (2, 3, True)
     assert [candidate.place for candidate in ranking.candidates] == [1, 2, 0]
     assert ranking.measure == 2
     assert sum(candidate.chance for candidate in ranking.candidates) == pytest.approx(1)
-    everything = rank(rlm_core.load(), [_call(SQUARE), _call(ONCE)], sizes, 0.99)
+    everything = rank(rlm_core.load(), [_call(SLOW), _call(FAST)], sizes, 0.99)
     assert everything.measure == 2
 
 
@@ -67,8 +60,8 @@ def test_what_cannot_be_distinguished_is_all_measured() -> None:
 
 def test_it_takes_several_functions() -> None:
     with pytest.raises(DataError, match="2 to 30 candidates, not 1"):
-        rank(rlm_core.load(), [_call(ONCE)])
+        rank(rlm_core.load(), [_call(FAST)])
     with pytest.raises(DataError, match="not 31"):
-        rank(rlm_core.load(), [_call(ONCE)] * (MOST_CANDIDATES + 1))
+        rank(rlm_core.load(), [_call(FAST)] * (MOST_CANDIDATES + 1))
     with pytest.raises(DataError, match="takes functions"):
-        rank(rlm_core.load(), [_call(ONCE), CodeText("print(1)", "python", "program")])
+        rank(rlm_core.load(), [_call(FAST), CodeText("print(1)", "python", "program")])

@@ -9,17 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_lsp.cli.app import app
 
+from tests.distinct_items import FAST, SLOW
+
 pytestmark = pytest.mark.timeout(120)
 
-SLOW = """\
-def distinct(items):
-    seen = []
-    for item in items:
-        if item not in seen:
-            seen.append(item)
-    return seen
-"""
-FAST = "def distinct(items):\n    return list(dict.fromkeys(items))\n"
 OTHER = "\n\ndef other(items):\n    return distinct(items)\n"
 
 
