@@ -1,92 +1,38 @@
 """Says which calls usually wait although nothing shows the type of their object: by their name and what they are on.
 
 Input: a call as the names that it is written with, such as ``User.objects.filter().first``. Output: what it waits for.
-Only waits in loops are found this way. What the facts of a unit otherwise say of its waits needs types.
+The names are in ``usual_waits.toml``. Only waits in loops are found this way: the other waits of a unit need types.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
+from pathlib import Path
 
 from rlm_core.types import WaitKind
 
 Chain = tuple[str, ...]
 """The names of an expression from the left: ``("self", "users()", "[]", "save")``; a called one ends in ``()``."""
 
-_DATABASE, _NETWORK, _PROCESS = WaitKind.DATABASE, WaitKind.NETWORK, WaitKind.PROCESS
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DATABASE, _NETWORK = WaitKind.DATABASE, WaitKind.NETWORK
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _names(text: str, kind: WaitKind) -> dict[str, WaitKind]:
-    return dict.fromkeys(text.split(), kind)
-
-
-# Names that mean one thing on any object, or on none.
-_ANYWHERE: dict[str, WaitKind] = {
-    **_names(
-        "bulk_create bulk_update get_or_create update_or_create refresh_from_db get_object_or_404 get_list_or_404"
-        " fetchrow fetchval executemany find_one insert_one insert_many update_one update_many delete_one delete_many"
-        " replace_one count_documents find_one_and_update bulk_save_objects first_or_404 get_or_404",
-        _DATABASE,
-    ),
-    **_names(
-        "delay apply_async send_task urlopen urlretrieve send_mail send_email reply_text send_message send_photo"
-        " download_file upload_file upload_fileobj download_fileobj put_object head_object list_objects_v2",
-        _NETWORK,
-    ),
-    **_names("check_output check_call getoutput getstatusoutput", _PROCESS),
-}
+_ANYWHERE = {name: WaitKind(kind) for kind, names in _TABLE["anywhere"].items() for name in names.split()}
 _POOLS = re.compile(r"pool|executor", re.IGNORECASE)
-# Queries are built lazily, and sent by their last call.
 _MANAGERS = frozenset({"objects", "_default_manager", "_base_manager", "all_objects"})
-_SENDING = _words(
-    "get create first last count exists update delete aggregate in_bulk latest earliest aget acreate"
-    " afirst acount aexists aupdate adelete all_or_404 one one_or_none scalar paginate"
-)
-_SENDING_SQL = _SENDING - {"aggregate"} | {"all", "scalars", "fetchall"}
-# The last name of an object, and its methods that wait.
-_OBJECTS: tuple[tuple[re.Pattern[str], frozenset[str], WaitKind], ...] = tuple(
-    (re.compile(name), _words(methods), kind)
-    for name, methods, kind in (
-        (
-            r"(^|_)session$|^(dbsession|db|database|Session|DBSession|session_factory\(\))$",
-            "commit flush refresh execute scalar scalars rollback merge",
-            _DATABASE,
-        ),
-        (r"(^|_)(cursor|cur|curs)$", "execute executemany callproc", _DATABASE),
-        (
-            r"(^|_)(conn|connection|engine|con|db|database|pool|tx|transaction)$",
-            "execute executemany scalar scalars fetch fetch_all fetch_one",
-            _DATABASE,
-        ),
-        (
-            r"(^|_)redis(_client|_conn|_connection)?$",
-            "get set hget hset hgetall mget delete expire incr lpush rpush lpop rpop exists keys sadd srem smembers"
-            " zadd zrange publish setex ttl llen",
-            _DATABASE,
-        ),
-        (
-            r"(^|_)(http|https|requests|http_client|httpx_client|http_session|requests_session)$",
-            "get post put patch delete head options request",
-            _NETWORK,
-        ),
-        (r"(^|_)(session|client|api)$", "post put patch request head", _NETWORK),
-    )
+_SENDING, _SENDING_SQL = (_words(f"{_TABLE['sending']['both']} {_TABLE['sending'][of]}") for of in ("django", "sql"))
+_OBJECTS = tuple(
+    (re.compile(entry["name"]), _words(entry["methods"]), WaitKind(entry["waits"])) for entry in _TABLE["objects"]
 )
 _FETCHING = re.compile(r"url|http|/", re.IGNORECASE)
-# Methods of chats: they are awaited.
-_CHATS = re.compile(
-    r"^(ctx|context|channel|author|user|member|message|msg|guild|interaction|followup|response|bot|role|webhook|chat)$"
-)
-_CHAT_METHODS = _words(
-    "send reply edit delete add_reaction remove_reaction ban unban kick add_roles remove_roles respond"
-    " send_message answer fetch_message fetch_user fetch_member fetch_channel create_role"
-    " create_text_channel purge"
-)
+_CHATS, _CHAT_METHODS = re.compile(_TABLE["chats"]["name"]), _words(_TABLE["chats"]["methods"])
 _CLIENTS = frozenset({"client()", "resource()"})
 _LOCAL = frozenset({"get_paginator", "can_paginate", "get_waiter", "generate_presigned_url", "close", "meta"})
 _SERVICE_CALL = re.compile(
