@@ -113,13 +113,6 @@ def nonzero(call: Call) -> Value:
     return Value("tuple", size=constant(axes), item=index, bytes=held, payload=(index,) * axes)
 
 
-def clip(call: Call) -> Value:
-    value, _ = receiver(call)
-    if value is None:
-        return lost(call, "numpy.clip")
-    return _into(call, elementwise(call, "numpy.clip", [value], value.dtype, by_bytes=True))
-
-
 def astype(call: Call) -> Value:
     value, position = receiver(call)
     if value is None:

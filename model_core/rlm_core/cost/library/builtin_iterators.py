@@ -186,14 +186,10 @@ def extreme(name: str) -> Rule:
         for number in numbers[1:]:
             if result is None or number is None:
                 return Value(kind)
-            result = _least(result, number) if is_least else _most(result, number)
+            result = fewest(result, number) if is_least else _most(result, number)
         return Value(kind, number=result)
 
     return rule
-
-
-def _least(left: Quantity, right: Quantity) -> Quantity:
-    return fewest(left, right)
 
 
 def _most(left: Quantity, right: Quantity) -> Quantity:
