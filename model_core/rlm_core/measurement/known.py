@@ -25,7 +25,8 @@ from rlm_core.files import read_regular
 from rlm_core.source.units import accessor_of
 from rlm_core.types import CalledFunction, FoundCost, KnownCost, MeasuredCost, MeasurementMark, Unit
 
-from .committed import FOLDER, CommittedIndex, is_committed, signature_of
+from .committed import FOLDER, CommittedIndex, signature_of
+from .committed_units import is_committed
 from .store import Store
 from .types import BENCHED, RUNTIME, TOOL, Measurement, source_hash
 
