@@ -588,6 +588,7 @@ class AbstentionCode(StrEnum):
     UNKNOWN_CALL = "unknown-call"  # call
     ANALYSIS_FAILED = "analysis-failed"  # error (the exception's class)
     TOO_COMPLEX = "too-complex"
+    SIZES_FIXED = "sizes-fixed"
     BATCH_NOT_MEASURED = "batch-not-measured"  # batch, device, least, most
     OPEN_SIZES = "open-sizes"  # share (of the operators)
     OTHER_IMAGE_SIZE = "other-image-size"  # dataset, side (pixels of the network's input), usual
@@ -653,13 +654,42 @@ class HoldsFor(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorCost:
+    """An operator of a network: its name for people, how often the network has it, its seconds and their share."""
+
+    name: str
+    count: int
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkParts:
+    """The parts of a network's latency on a device where it is a sum over kernels.
+
+    ``arithmetic``: the share of the time that grows with multiply-accumulates; the rest moves data. ``operators``: the
+    most expensive ones, of ``kernels`` in all.
+    """
+
+    arithmetic: float
+    operators: tuple[OperatorCost, ...]
+    kernels: int
+
+    @property
+    def bound(self) -> Literal["compute", "bandwidth"]:
+        """What limits the network: arithmetic, or the bandwidth of the memory."""
+        return "compute" if self.arithmetic >= 0.5 else "bandwidth"
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """The answer to one query, in SI units, or the reason why the model abstains.
 
     ``median`` is 0 when the value is most likely at or below ``floor``, the smallest value that the measurement
     resolves. ``bands`` are ordered by coverage, the default (80 %) first. ``quantiles`` are those at ``LEVELS``,
     calibrated like the bands, whose ends are among them; empty when the model abstains. ``growth`` is known for latency
-    and memory of functions and programs; an abstention may have it too.
+    and memory of functions and programs; an abstention may have it too. ``parts`` are known for latencies of networks
+    that are sums over kernels.
     """
 
     basis: Basis
@@ -674,6 +704,7 @@ class Prediction:
     abstained: Abstention | None = None
     quantiles: tuple[float, ...] = ()
     growth: GrowthEstimate | None = None
+    parts: NetworkParts | None = None
 
     @classmethod
     def missing(cls, code: CodeText, query: Query, model: str, reason: Abstention) -> Prediction:

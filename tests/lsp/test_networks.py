@@ -8,7 +8,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .onnx_models import write_networks
+from .onnx_models import residual_network, write_networks
 from .recording import recording
 from .test_overview import ask
 
@@ -40,7 +40,7 @@ async def test_another_batch_and_the_configured_devices_are_queried(folder: Path
     async with recording(PLAIN, folder, options={"devices": ["Pixel 3", "A100"]}) as session:
         uri = (folder / "small.onnx").as_uri()
         one = await ask(session, "rlm-lsp/network", uri=uri)
-        several = await ask(session, "rlm-lsp/network", uri=uri, batch=32)
+        several = await ask(session, "rlm-lsp/network", uri=uri, sizes={"batch": 32})
         # A device that is not known gets an answer too: the reason names the known ones.
         assert one["latency"][1]["abstained"]
         assert [latency["device"] for latency in one["latency"]].count("pixel-3") == 1
@@ -65,6 +65,68 @@ async def test_a_folder_lists_its_pareto_optimal_networks(folder: Path) -> None:
         assert (answer["device"], answer["left"]) == ("pixel-3", 0)
         elsewhere = await ask(session, "rlm-lsp/networks", uri=folder.as_uri(), device="raspberry-pi-4")
         assert [point["latency"]["median"] for point in elsewhere["points"]] != latencies
+
+
+async def test_a_network_has_its_operators_and_what_limits_it(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        answer = await ask(session, "rlm-lsp/network", uri=(folder / "large.onnx").as_uri())
+        parts = {one["device"]: one["network"] for one in answer["latency"] if one["network"] is not None}
+        assert len(parts) > 4
+        for found in parts.values():
+            assert found["bound"] in ("compute", "bandwidth")
+            seconds = [operator["seconds"] for operator in found["operators"]]
+            assert seconds == sorted(seconds, reverse=True)
+            assert 0 < sum(operator["share"] for operator in found["operators"]) <= 1.001
+        assert answer["open"] == answer["sizes"] == {}
+
+
+async def test_sizes_that_a_file_leaves_open_come_from_the_request_or_the_settings(folder: Path) -> None:
+    model = residual_network(3)
+    for axis in (2, 3):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = "side"
+    (folder / "open.onnx").write_bytes(model.SerializeToString())
+    uri = (folder / "open.onnx").as_uri()
+
+    async def median(sizes: dict[str, int]) -> tuple[float, dict[str, int]]:
+        answer = await ask(session, "rlm-lsp/network", uri=uri, sizes=sizes)
+        [latency] = [one for one in answer["latency"] if one["device"] == "nvidia-rtx-3090"]
+        return latency["median"], answer["open"]
+
+    async with recording(PLAIN, folder, options={"sizes": {"*.onnx": {"image": 64}}}) as session:
+        of_settings = await median({})
+        of_request = await median({"image": 128})
+        assert (of_settings[1], of_request[1]) == ({"image": 64}, {"image": 128})
+        assert 3 < of_request[0] / of_settings[0] < 5
+        fixed = await ask(session, "rlm-lsp/network", uri=(folder / "large.onnx").as_uri(), sizes={"image": 64})
+        assert any("fixes the sizes" in (one["abstained"] or "") for one in fixed["latency"])
+
+
+async def test_a_call_that_names_a_network_has_its_hover(folder: Path) -> None:
+    (folder / "app").mkdir()
+    path = folder / "app" / "serve.py"
+    path.write_text(
+        "import onnxruntime\n\n\ndef serve():\n"
+        '    session = onnxruntime.InferenceSession("large.onnx")\n'
+        "    # rlm: sizes batch=512\n"
+        '    torch.onnx.export(model, x, "../small.onnx")\n'
+        '    return onnxruntime.InferenceSession("missing.onnx")\n'
+    )
+    async with recording(PLAIN, folder) as session:
+        uri = session.open(path)
+
+        async def hover(line: int, character: int = 30) -> str | None:
+            place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
+            found = await session.client.text_document_hover_async(place)
+            return found.contents.value if found is not None else None  # type: ignore[union-attr]
+
+        large, small = await hover(4), await hover(6, 12)
+        assert large is not None
+        assert "large.onnx: predicted latency of one inference" in large
+        assert "Most expensive on" in large
+        assert small is not None
+        assert "(batch 512)" in small
+        assert await hover(7) is None
+        assert await hover(0) is None
 
 
 async def test_a_changed_file_is_read_again(folder: Path) -> None:

@@ -13,6 +13,7 @@ from pygls.exceptions import JsonRpcException
 
 from tests.notebooks import notebook_text
 
+from .onnx_models import write_networks
 from .recording import Recording, recording
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(90)]
@@ -71,6 +72,26 @@ async def test_costs_that_cannot_be_compared_are_ranked_apart(folder: Path) -> N
         assert page["rows"][1]["median"] > page["rows"][0]["median"]
         rest = await ask(session, "rlm-lsp/overview", cursor=page["cursor"])
         assert {row["group"] for row in rest["rows"]} == {"calls"}
+
+
+async def test_a_network_has_one_row_with_its_costs_on_other_devices(folder: Path) -> None:
+    write_networks(folder / "src")
+    async with recording(PLAIN, folder) as session:
+        page = await ask(session, "rlm-lsp/overview")
+        rows = [row for row in page["rows"] if row["group"] == "networks"]
+        assert [row["file"] for row in rows] == ["src/large.onnx", "src/small.onnx"]
+        [device] = {row["device"] for row in rows}
+        assert rows[0]["median"] > rows[1]["median"]
+        for row in rows:
+            others = [other["device"] for other in row["others"]]
+            assert len(others) == len(set(others)) > 4
+            assert device not in others
+            assert all(other["medianText"] and other["deviceName"] for other in row["others"])
+        other = rows[0]["others"][0]
+        chosen = await ask(session, "rlm-lsp/overview", device=other["device"])
+        [row] = [row for row in chosen["rows"] if row["file"] == "src/large.onnx"]
+        assert (row["median"], row["others"]) == (other["median"], [])
+        assert chosen["total"] == 2
 
 
 async def test_an_edit_outdates_the_list_and_an_update_reads_only_what_has_changed(folder: Path) -> None:

@@ -26,6 +26,8 @@ from rlm_core.files import read_regular
 from rlm_core.source.onnx_graph.graph import Graph, Shape
 from rlm_core.source.onnx_graph.kernels import KINDS, Kernel, kernels
 from rlm_core.source.onnx_graph.node_codec import shape_text
+from rlm_core.source.onnx_graph.open_sizes import USUAL
+from rlm_core.source.onnx_graph.operator_words import kernel_words
 from rlm_core.source.onnx_graph.parse import parse
 from rlm_core.types import (
     LEVELS,
@@ -40,6 +42,7 @@ from rlm_core.types import (
 )
 
 from .calibration import bands
+from .network_parts import network_parts
 from .predictor import QueryScope
 
 Array = npt.NDArray[np.float64]
@@ -123,7 +126,8 @@ class NetworkWork:
 
     ``amounts``: of :data:`COLUMNS` per graph, ``(kernels, columns)``. ``open_share``: of the kernels, those with sizes
     that do not follow from the inputs; they count as 1. ``assumed``: shapes of inputs that the model leaves open, by
-    their names in a workload (``arg0``).
+    their names in a workload (``arg0``). ``sizes``: of these inputs, by name (``image``).
+    ``labels``: the kernels' names for people.
     """
 
     kernels: tuple[Kernel, ...]
@@ -132,6 +136,8 @@ class NetworkWork:
     batch: int
     open_share: float
     assumed: Mapping[str, str]
+    sizes: Mapping[str, int]
+    labels: tuple[str, ...]
 
     def at(self, batch: int) -> Array:
         """The amounts for a batch, ``(kernels, columns)``."""
@@ -159,7 +165,9 @@ def work_of(text: str) -> NetworkWork:
     operators = tuple(graph.nodes[kernel.nodes[0]].operator for kernel in found)
     is_open = [not all(map(_is_closed, graph.nodes[kernel.nodes[-1]].shapes)) for kernel in found]
     assumed = {f"arg{number}": shape_text(graph.inputs[number].shape) for number in graph.assumed}
-    return NetworkWork(found, operators, amounts, _batch_of(graph), sum(is_open) / max(len(is_open), 1), assumed)
+    labels = tuple(kernel_words(graph, kernel) for kernel in found)
+    open_share = sum(is_open) / max(len(is_open), 1)
+    return NetworkWork(found, operators, amounts, _batch_of(graph), open_share, assumed, dict(graph.sizes), labels)
 
 
 def _is_closed(shape: Shape) -> bool:
@@ -225,9 +233,12 @@ class NetworkCosts:
         source = CalibrationSource(f"{BASIS}/onnx/latency@{query.device}")
         banded = bands(found.quantiles, found.setting.groups, found.setting.rows, source)
         median = found.quantiles[MEDIAN]
-        return Prediction(
+        seconds = [part.seconds for part in found.parts]
+        parts = network_parts(seconds, work_of(code.text).labels, found.arithmetic)
+        answer = Prediction(
             BASIS, "latency", query.device, found.workload, model, median, banded, 0.0, False, None, found.quantiles
         )
+        return replace(answer, parts=parts)
 
     def cost(self, text: str, device: str, workload: Mapping[str, str]) -> NetworkCost | Abstention:
         """The latency of a network.
@@ -236,7 +247,12 @@ class NetworkCosts:
             ModelError: the text is not that of a graph, or the file of the costs cannot be read.
         """
         work = work_of(text)
-        ignored = {*work.assumed.items(), *(item for item in workload.items() if item[0] in _OF_ACCURACY)}
+        asked = {name: value for name, value in workload.items() if name in USUAL}
+        fixed = [f"{name} {value}" for name, value in asked.items() if str(work.sizes.get(name)) != value]
+        if fixed:
+            return Abstention(AbstentionCode.SIZES_FIXED, {"sizes": ", ".join(sorted(fixed))})
+        of_accuracy = (item for item in workload.items() if item[0] in _OF_ACCURACY)
+        ignored = {*work.assumed.items(), *asked.items(), *of_accuracy}
         workload = {name: value for name, value in workload.items() if (name, value) not in ignored}
         setting = self.setting_of(device, workload)
         if setting is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from rlm_core.queries.devices import canonical_device
+from rlm_core.queries.network_sizes import NETWORK_SIZES
 from rlm_core.types import CodeText, Metric, Query
 
 from .predictor import Predictor
@@ -77,7 +78,10 @@ def queries_for(
             if code.basis not in _FIXED_BASES:
                 # Each device of networks has a workload that it was measured with.
                 is_other = code.basis == "network" and device != default.device
-                workload = {**({} if is_other else default.workload), **sizes, **selection.workload}
+                named = {**sizes, **selection.workload}
+                if default.metric == "accuracy":
+                    named = {name: value for name, value in named.items() if name not in NETWORK_SIZES}
+                workload = {**({} if is_other else default.workload), **named}
             query = Query(default.metric, device or default.device, workload)
             if query not in queries:
                 queries.append(query)

@@ -8,7 +8,7 @@ for names once, and a file is parsed when a call may run one of its functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -35,8 +35,10 @@ from rlm_core.types import (
 from .call_sizes import CallSizes
 from .called_functions import CallReader, PackageView
 from .file_sizes import DefaultSizes, FileSizes, SizeRulesOf
+from .function_sizes import NO_RULES
 from .measured_lookup import MeasuredLookup, MeasuredUnits
 from .measured_texts import MeasuredTexts
+from .network_sizes import network_sizes
 from .package_files import Overlay, PackageFiles, context_of, package_of, path_of
 from .readings import FileReadings
 from .unit_facts import UnitFacts
@@ -90,7 +92,8 @@ class Analyser:
     ``default_sizes`` gives the sizes of a file's kernels where the file names none, see
     :func:`rlm_core.queries.kernel_sizes.sizes_of`; ``measured`` looks up what was measured of units; ``size_rules``
     gives the sizes that the settings name for the functions of a file. With ``call_sizes``, calls in the project of a
-    file give sizes too: not where predictions are compared with what tests measure.
+    file give sizes too: not where predictions are compared with what tests measure. ``sizes_of_networks`` take
+    precedence over those in the settings.
     """
 
     def __init__(
@@ -101,7 +104,9 @@ class Analyser:
         size_rules: SizeRulesOf | None = None,
         *,
         call_sizes: bool = False,
+        sizes_of_networks: Mapping[str, int] | None = None,
     ) -> None:
+        self._size_rules, self._sizes_of_networks = size_rules, sizes_of_networks or {}
         self._measured = MeasuredLookup(measured)
         overlay = overlay or (lambda path: None)
         self._files = PackageFiles(overlay, lambda index: self._measured.prepare(index.units))
@@ -113,6 +118,11 @@ class Analyser:
         self._calls = CallReader(self._measured.known_costs, self._measured.earlier_text)
         self._measured_texts = MeasuredTexts(self._measured.earlier_text)
         self._sources = Sources(self._facts, self._calls, self._measured, self._measured_texts)
+
+    def network_sizes(self, path: Path) -> dict[str, int]:
+        """The sizes at which the network in a file is asked about, by name."""
+        rules = self._size_rules(path) if self._size_rules is not None else NO_RULES
+        return {**network_sizes(rules), **self._sizes_of_networks}
 
     def refresh(self) -> None:
         """Look at the files of packages on disk and at measurements again: some may be new, changed or gone."""

@@ -6,7 +6,7 @@ The command line and the server read files that no editor has open with this mod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlm_core.source.notebooks import Cell, is_notebook, read_cells
@@ -14,6 +14,9 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import cell_source, read_source
 
 from .analysis import AnalysedUnit, Analyser
+from .network_sizes import sized_network
+
+NETWORK_SUFFIX = ".onnx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,10 @@ def file_units(analyser: Analyser, path: Path, root: Path | None = None) -> list
     """
     if is_notebook(path):
         return notebook_units(analyser, read_cells(path, root))
-    parsed = read_source(path, root)
-    return [TextUnits(parsed, analyser.analyse(parsed, path))]
+    sizes = analyser.network_sizes(path) if path.suffix.lower() == NETWORK_SUFFIX else {}
+    parsed = read_source(path, root, sizes)
+    units = analyser.analyse(parsed, path)
+    return [TextUnits(parsed, [replace(unit, code=sized_network(unit.code, sizes)) for unit in units])]
 
 
 def notebook_units(analyser: Analyser, cells: Sequence[Cell]) -> list[TextUnits]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import tokenize
+from collections.abc import Mapping
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePath
@@ -159,10 +160,11 @@ def find_functions(source: bytes, root: Node) -> list[Unit]:
     return units
 
 
-def read_source(path: Path, root: Path | None = None) -> ParsedSource:
+def read_source(path: Path, root: Path | None = None, sizes: Mapping[str, int] | None = None) -> ParsedSource:
     """The text of a source file, not yet parsed.
 
     ``root``: the folder in which the file was found, unless the user named it; links out of it are not followed.
+    ``sizes``: of the inputs of a network, where its file leaves them open (``image``, ``tokens``, ``samples``).
 
     Python files may declare another encoding (PEP 263), from which they are decoded. The text of a network (``.onnx``)
     is the compact text of its graph.
@@ -181,7 +183,7 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
             suffix = path.suffix or "missing"
             raise SourceError(f"{path}: unknown language (suffix {suffix!r}); supported suffixes: {known}")
         if language.name == "onnx":
-            return ParsedSource(_network_text(path, root).encode(), language.name)
+            return ParsedSource(_network_text(path, root, sizes or {}).encode(), language.name)
         source = read_regular(path, MAX_FILE_BYTES, root)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; check the path") from None
@@ -192,13 +194,13 @@ def read_source(path: Path, root: Path | None = None) -> ParsedSource:
     return ParsedSource(decode(source, language.name, str(path)), language.name, may_leave_out=True)
 
 
-def _network_text(path: Path, root: Path | None) -> str:
+def _network_text(path: Path, root: Path | None, sizes: Mapping[str, int]) -> str:
     # Imported for the first network: most sessions see only functions.
     from .onnx_graph.reader import read_onnx
     from .onnx_graph.render import render
 
     try:
-        return render(read_onnx(path, root))
+        return render(read_onnx(path, root, sizes))
     except OSError:
         raise  # read_source explains it
     except Exception as error:

@@ -162,9 +162,10 @@ def _predict_paths(paths: Sequence[Path], form: _Form, order: _Order, top: int |
     with console.progress("predicting") as progress, closing(files.answers(sources)) as answers:
         predicted = _counted(answers, tally, len(sources), progress)
         if form == "table":
-            _write_table(
-                [row for rows in _sorted(predicted, lambda unit: unit.table, order, top) for row in rows], order
-            )
+            rows = [row for rows in _sorted(predicted, lambda unit: unit.table, order, top) for row in rows]
+            _write_table(rows, order)
+            if len(sources) == 1:
+                _write_chart(rows)
         else:
             write = {"json": _write_json, "jsonl": _write_jsonl}[form]
             write(row for rows in _sorted(predicted, lambda unit: unit.rows, order, top) for row in rows)
@@ -258,6 +259,12 @@ class _FileRunner:
 
 def _lost(source: SourceFile, reason: str) -> FileAnswer:
     return FileAnswer(error=f"{source.path}: the process that predicted it died ({reason}); exclude the file")
+
+
+def _write_chart(rows: Sequence[CostRow]) -> None:
+    """Print the most expensive operators of a network on the first device where they are known."""
+    for line in next(filter(None, (row.chart for row in rows)), ()):
+        print(printable(line))
 
 
 def _write_jsonl(rows: Iterable[dict[str, Any]]) -> None:

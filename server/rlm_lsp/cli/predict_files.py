@@ -17,6 +17,7 @@ from rlm_core.errors import AnalysisError
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.file_units import TextUnits, file_units
+from rlm_core.queries.network_sizes import valid_sizes
 from rlm_core.source import languages
 from rlm_core.source.notebooks import is_notebook
 from rlm_core.source.syntax_errors import first_error, without_errors
@@ -86,7 +87,8 @@ class FilePredictor:
         self._units_asked = UNITS_ASKED if runner.ray is None else UNITS_PER_NODE
         measured = options.known_measurements(off=without_measured, note=note)
         rules = partial(project_rules, ProjectSettings(BudgetTables()))
-        self._analyser = Analyser(measured=measured, size_rules=rules, call_sizes=True)
+        sizes = valid_sizes(selected.workload)
+        self._analyser = Analyser(measured=measured, size_rules=rules, call_sizes=True, sizes_of_networks=sizes)
 
     def __call__(self, sources: Iterable[SourceFile]) -> list[FileAnswer]:
         """The answers about some files, in their order."""

@@ -55,7 +55,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.SETTING_NOT_TRAINED: "the model was not trained on {metric} with {workload}",
     AbstentionCode.EMPTY_TEXT: "the text is empty",
     AbstentionCode.INVALID_DATE: "the workload date '{date}' is not a date; write it like 2026-01-31",
-    AbstentionCode.UNLIKE_TRAINING_DATA: "{article} is unlike the training data (distance {distance}, limit {limit})",
+    AbstentionCode.UNLIKE_TRAINING_DATA: "the text is unlike the training data (distance {distance}, limit {limit})",
     AbstentionCode.SIZES_UNKNOWN: "the tensor sizes are unknown; {remedy}",
     AbstentionCode.TOO_FEW_GROUPS: "{groups} held-out groups of {kinds} are too few for calibration ({needed} needed)",
     AbstentionCode.RATIO_NOT_CALIBRATED: "the model was not calibrated on changes in the {metric} of {kinds}",
@@ -71,6 +71,7 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.MODEL_FAILED: "the model failed on this text ({error}); see the server's log",
     AbstentionCode.ANALYSIS_FAILED: "the analysis of this text failed ({error})",
     AbstentionCode.TOO_COMPLEX: "the text is too complex to analyse",
+    AbstentionCode.SIZES_FIXED: "the file fixes the sizes of its inputs; export the network with {sizes}",
     AbstentionCode.BATCH_NOT_MEASURED: "networks were measured on {device} with batches of {least} to {most}, not"
     " {batch}",
     AbstentionCode.OPEN_SIZES: "the sizes of {share} of the operators depend on values; export the network with fixed"
@@ -83,7 +84,9 @@ _REASONS: Mapping[AbstentionCode, str] = {
 }
 
 
-_OWN_WORDS = frozenset({"article", "kinds", "units", "remedy"})
+_UNLIKE_NETWORKS = "only networks like those of NAS benchmarks have this number (distance {distance}, limit {limit})"
+_ONE_BATCH = "networks were measured on {device} with batch {least}, not {batch}"
+_OWN_WORDS = frozenset({"kinds", "units", "remedy"})
 _Shown = TypeVar("_Shown")
 
 
@@ -92,7 +95,6 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
     details = dict(abstention.details)
     basis, language = details.get("basis", ""), languages.LANGUAGES.get(details.get("language", ""))
     details["kinds"] = KINDS.get(basis, quote(basis))
-    details["article"] = "the network" if basis == "network" else "the text"
     # The language of other units follows from their kind.
     named = basis in ("call", "program") or language is None
     title = language.title if language is not None else quote(details.get("language", ""))
@@ -111,7 +113,12 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
         has_comments = basis and details["language"] != "ttir"
         in_comment = f"write `# rlm: sizes {_in_code(example)}` above the {place}"
         details["remedy"] = in_comment if has_comments else f"set them in the workload, for example {quote(example)}"
-    sentence = _REASONS[abstention.code].format_map(
+    template = _REASONS[abstention.code]
+    if abstention.code is AbstentionCode.UNLIKE_TRAINING_DATA and basis == "network":
+        template = _UNLIKE_NETWORKS
+    if abstention.code is AbstentionCode.BATCH_NOT_MEASURED and details["least"] == details["most"]:
+        template = _ONE_BATCH
+    sentence = template.format_map(
         {name: value if name in _OWN_WORDS else quote(value) for name, value in details.items()}
     )
     if abstention.known_device is not None:

@@ -12,11 +12,13 @@ from typing import Any
 
 from rlm_core.inference.cost_curve import CostCurve
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.queries.devices import device_table
 from rlm_core.types import (
     SI_UNIT,
     GrowthEstimate,
     MeasuredPrediction,
     Metric,
+    NetworkParts,
     Prediction,
     SizedPrediction,
     SizeValue,
@@ -24,8 +26,9 @@ from rlm_core.types import (
     small_answer,
 )
 
+from . import labels
 from .abstentions import reason, shown, sizes_origin
-from .size_words import has_bound, measured_curve
+from .size_words import has_bound, measured_curve, stated_bound
 from .work_words import parts_of, worst_case_form, worst_cases
 
 
@@ -50,7 +53,41 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "source": prediction.source,
         "measured": measured_fields(small) if isinstance(small, MeasuredPrediction) else None,
         **size_fields(prediction),
+        **({"network": network_fields(prediction.parts)} if prediction.basis == "network" else {}),
     }
+
+
+def network_fields(parts: NetworkParts | None) -> dict[str, Any] | None:
+    """Return what limits the latency of a network, and its most expensive operators; None where that is not known.
+
+    ``arithmetic`` is the share of the time that grows with multiply-accumulates; ``kernels`` is the number of operators
+    that the device runs.
+    """
+    if parts is None:
+        return None
+    return {
+        "bound": parts.bound,
+        "arithmetic": parts.arithmetic,
+        "kernels": parts.kernels,
+        "operators": [asdict(operator) for operator in parts.operators],
+    }
+
+
+def labelled_fields(prediction: Prediction) -> dict[str, Any]:
+    """The fields of one prediction, with the texts that people read and the name of its device."""
+    band = prediction.band
+    return {
+        **prediction_fields(prediction),
+        "deviceName": device_name(prediction.device),
+        "medianText": stated_bound(prediction) or labels.marked_median(prediction),
+        "bandText": labels.band(prediction.metric, band, prediction.floor) if band is not None else "",
+    }
+
+
+def device_name(device: str | None) -> str | None:
+    """The name of a device for people; of one that the table does not have, the device itself."""
+    known = device_table().get(device or "")
+    return known.name if known is not None else device
 
 
 def measured_fields(prediction: MeasuredPrediction) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Predictio
 from . import labels
 from .abstentions import failed_analysis, other_judge, reason, shown
 from .hover import measured_note
+from .network_words import bound_words, operator_chart
 from .size_words import size_notes, stated_bound
 from .work_words import growth_words
 
@@ -26,7 +27,7 @@ class CostRow:
 
     ``on`` is the judge or device and the sizes, where a unit may have several. ``costs`` are texts by metric, such as
     ``2.4 µs (0.9–8.4 µs)``, and ``medians`` the same in SI units: infinite for what may not end, NaN for what is not
-    predicted.
+    predicted. ``chart`` are lines about the most expensive operators of a network.
     """
 
     where: str
@@ -35,6 +36,7 @@ class CostRow:
     note: str
     costs: Mapping[Metric, str] = field(default_factory=dict)
     medians: Mapping[Metric, float] = field(default_factory=dict)
+    chart: tuple[str, ...] = ()
 
 
 def cost_rows(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[CostRow]:
@@ -68,6 +70,7 @@ def _rows(file: str, analysed: AnalysedUnit, predictions: Sequence[Prediction]) 
             "; ".join(notes(analysed, answers)),
             {answer.metric: _cost(answer) for answer in answers},
             {answer.metric: _median(answer) for answer in answers},
+            next(filter(None, map(operator_chart, answers)), ()),
         )
 
 
@@ -132,6 +135,8 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield other
     if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
         yield "by its data sheet"
+    if prediction.parts is not None:
+        yield bound_words(prediction.parts)
     if prediction.uncalibrated:
         yield "uncalibrated"
     if prediction.truncated:

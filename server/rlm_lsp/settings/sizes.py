@@ -42,7 +42,7 @@ def without_sizes(rules: SizeRules) -> SizeRules:
 
 def is_glob(key: str) -> bool:
     """Return whether a key of the setting names files, and not a function."""
-    return any(mark in key for mark in "/*?") or key.endswith((".py", ".ipynb"))
+    return any(mark in key for mark in "/*?") or key.endswith((".py", ".ipynb", ".onnx"))
 
 
 def project_rules(settings: ProjectSettings, path: Path | None) -> SizeRules:

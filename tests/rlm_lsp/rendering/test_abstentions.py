@@ -42,6 +42,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.MODEL_FAILED: {"error": "ModelError"},
     AbstentionCode.ANALYSIS_FAILED: {"error": "RecursionError"},
     AbstentionCode.TOO_COMPLEX: {},
+    AbstentionCode.SIZES_FIXED: {"sizes": "image 384"},
     AbstentionCode.BATCH_NOT_MEASURED: {"batch": "1", "device": "nvidia-rtx-4090", "least": "384", "most": "1024"},
     AbstentionCode.OPEN_SIZES: {"share": "12 %"},
     AbstentionCode.OTHER_IMAGE_SIZE: {"dataset": "cifar10", "side": "224", "usual": "32"},

@@ -153,13 +153,15 @@ class Node:
 class Graph:
     """A network: nodes in an order in which each reads only what nodes before it wrote.
 
-    ``assumed``: numbers of the inputs that have usual sizes because the model leaves them open, a batch aside.
+    ``assumed``: numbers of the inputs that have usual or given sizes because the model leaves them open, a batch aside;
+    ``sizes``: these sizes by name.
     """
 
     inputs: tuple[Value, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Operand, ...]
     assumed: tuple[int, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
 
     def shape(self, operand: Operand) -> Shape:
         """The shape of an operand; None where unknown."""
@@ -218,7 +220,7 @@ def ordered(graph: Graph) -> Graph:
             )
         )
     outputs = tuple(_moved(operand, positions) for operand in graph.outputs)
-    return Graph(inputs, tuple(nodes), outputs, graph.assumed)
+    return Graph(inputs, tuple(nodes), outputs, graph.assumed, graph.sizes)
 
 
 def _depth_first(graph: Graph) -> list[int]:

@@ -6,26 +6,34 @@ are set here, and the graph says which inputs have them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import onnx
 
-_CHANNELS, _SIDE = 3, 224  # of an image
-_TOKENS = 128  # of a sequence, and of anything else
-_SAMPLES = 16_000  # of a recording: a second
+IMAGE, TOKENS, SAMPLES = "image", "tokens", "samples"
+USUAL: Mapping[str, int] = {IMAGE: 224, TOKENS: 128, SAMPLES: 16_000}
+"""The sizes that a question may name: sides of images, lengths of sequences and of anything else, a second of sound."""
+_BATCH, _CHANNELS = "batch", "channels"
+_FIXED = {_BATCH: 1, _CHANNELS: 3}
 _FLOATS = frozenset({1, 10, 11, 16})  # types of elements: float32, float16, float64, bfloat16
 
 
-def assume_sizes(graph: onnx.GraphProto) -> tuple[int, ...]:
-    """Set the open sizes of the inputs of a graph; return the numbers of those for which that is more than a batch.
+def assume_sizes(
+    graph: onnx.GraphProto, given: Mapping[str, int] = USUAL
+) -> tuple[tuple[int, ...], tuple[tuple[str, int], ...]]:
+    """Set the open sizes of the inputs of a graph.
 
-    A batch is 1. A size with the name of one that is set before has the same value.
+    Returns the numbers of the inputs for which that is more than a batch, and the sizes by name. Those that are
+    ``given`` replace the usual ones. A batch is 1. A size with the name of one that is set before has the same value.
     """
+    sizes = {**USUAL, **given}
     stored = {tensor.name for tensor in graph.initializer}
     inputs = [entry for entry in graph.input if entry.name not in stored]
-    named: dict[str, int] = {}
+    by_symbol: dict[str, int] = {}
     assumed = []
+    used: dict[str, int] = {}
     for number, entry in enumerate(inputs):
         if not entry.type.HasField("tensor_type") or not entry.type.tensor_type.HasField("shape"):
             continue
@@ -34,32 +42,35 @@ def assume_sizes(graph: onnx.GraphProto) -> tuple[int, ...]:
         for axis, size in enumerate(tensor.shape.dim):
             if not _is_open(size):
                 continue
-            name = size.dim_param
-            value = named.get(name) or _usual(axis, tensor)
-            if name:
-                named[name] = value
+            symbol = size.dim_param
+            value, name = by_symbol.get(symbol), _name(axis, tensor)
+            if value is None:
+                value = sizes.get(name) or _FIXED[name]
+                used |= {name: value} if name in USUAL else {}
+            if symbol:
+                by_symbol[symbol] = value
             is_more |= axis > 0 or value != 1
             size.dim_value = value
         if is_more:
             assumed.append(number)
     if inputs:
         _forget_open(graph)
-    return tuple(assumed)
+    return tuple(assumed), tuple(sorted(used.items()))
 
 
 def _is_open(size: Any) -> bool:
     return not size.HasField("dim_value") or size.dim_value < 0
 
 
-def _usual(axis: int, tensor: Any) -> int:
-    """The usual value of a size by its axis, the rank and the type of the input."""
-    sizes = tensor.shape.dim
-    if axis == 0:
-        return 1 if len(sizes) > 1 else _TOKENS
-    if len(sizes) == 4:
-        is_last = sizes[3].dim_value in (1, 3, 4) and not _is_open(sizes[3])
-        return _CHANNELS if axis == 1 and not is_last else _SIDE
-    return _SAMPLES if len(sizes) == 2 and tensor.elem_type in _FLOATS else _TOKENS
+def _name(axis: int, tensor: Any) -> str:
+    """The name of an open size by its axis, the rank and the type of the input."""
+    shape = tensor.shape.dim
+    if axis == 0 and len(shape) > 1:
+        return _BATCH
+    if len(shape) == 4:
+        is_last = not _is_open(shape[3]) and shape[3].dim_value in (1, 3, 4)
+        return _CHANNELS if axis == 1 and not is_last else IMAGE
+    return SAMPLES if len(shape) == 2 and tensor.elem_type in _FLOATS else TOKENS
 
 
 def _forget_open(graph: onnx.GraphProto) -> None:

@@ -57,6 +57,7 @@ def parse(text: str) -> Graph:
     main: list[str] = []
     current: _BlockDefinition | None = None
     assumed: list[str] = []
+    sizes: list[tuple[str, int]] = []
     for number, line in enumerate(lines[1:], 2):
         try:
             if line.startswith("\t") and current is not None:
@@ -65,7 +66,7 @@ def parse(text: str) -> Graph:
                 current = _definition(line)
                 definitions[current.name] = current
             elif line.startswith(ASSUMED):
-                assumed = line.removeprefix(ASSUMED).split()
+                assumed, sizes = _assumed(line)
             elif line:
                 current = None
                 main.append(line)
@@ -74,7 +75,8 @@ def parse(text: str) -> Graph:
     try:
         names, values = _inputs(head[2:].strip())
         graph = _Parser(definitions, dtype or "float32").graph(main, names, values)
-        return replace(graph, assumed=tuple(names.index(name) for name in assumed)) if assumed else graph
+        numbers = tuple(names.index(name) for name in assumed)
+        return replace(graph, assumed=numbers, sizes=tuple(sizes)) if assumed else graph
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise DataError(f"not the text of a graph ({error}); render the graph again") from None
 
@@ -86,6 +88,19 @@ def _inputs(text: str) -> tuple[list[str], list[Value]]:
         names.append(words[0])
         values.append(Value(shape_of(words[1]), words[2] if len(words) > 2 else "float32"))
     return names, values
+
+
+def open_sizes(text: str) -> dict[str, int]:
+    """The sizes that a network leaves open, with the values that its text has for them: ``{"image": 224}``."""
+    last = text.rpartition("\n")[2]
+    return dict(_assumed(last)[1]) if last.startswith(ASSUMED) else {}
+
+
+def _assumed(line: str) -> tuple[list[str], list[tuple[str, int]]]:
+    """The names of inputs with assumed shapes, and the sizes by name."""
+    words = line.removeprefix(ASSUMED).split()
+    pairs = [word.partition("=") for word in words if "=" in word]
+    return [word for word in words if "=" not in word], [(name, int(value)) for name, _, value in pairs]
 
 
 def _definition(line: str) -> _BlockDefinition:

@@ -20,7 +20,7 @@ from rlm_core.errors import ModelError
 from rlm_core.files import open_regular
 
 from .graph import MAX_RANK, MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
-from .open_sizes import assume_sizes
+from .open_sizes import USUAL, assume_sizes
 from .shape_values import shape_value, value_of
 from .shapes import infer
 from .wire import MAX_NODES, Deadline, is_inferable, without_weights
@@ -40,8 +40,10 @@ _OWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 _IGNORED = {"epsilon", "momentum", "spatial", "training_mode", "consumed_inputs", "storage_order", "saturate"}
 
 
-def read_onnx(path: Path, root: Path | None = None) -> Graph:
+def read_onnx(path: Path, root: Path | None = None, sizes: Mapping[str, int] = USUAL) -> Graph:
     """The graph of a ``.onnx`` file, which with its links resolved is below ``root``, if given.
+
+    ``sizes``: those of its inputs where the file leaves them open, see :func:`.open_sizes.assume_sizes`.
 
     Raises:
         ModelError: the onnx package is missing, the file cannot be read as an ONNX model, or that takes too long.
@@ -60,15 +62,15 @@ def read_onnx(path: Path, root: Path | None = None) -> Graph:
     except Exception:  # protobuf's errors have no common public class
         raise ModelError(f"{path}: not an ONNX model; export the network to ONNX again") from None
     try:
-        return from_model(model, deadline)
+        return from_model(model, deadline, sizes)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except (UnicodeDecodeError, TypeError):  # protobuf gives such names as bytes, or raises on them
         raise ModelError(f"{path}: a name in the graph is not UTF-8; export the network to ONNX again") from None
 
 
-def from_model(model: onnx.ModelProto, deadline: Deadline | None = None) -> Graph:
-    """The graph of a model in memory, in canonical order. The model is left as it is.
+def from_model(model: onnx.ModelProto, deadline: Deadline | None = None, sizes: Mapping[str, int] = USUAL) -> Graph:
+    """The graph of a model in memory, in canonical order. The model is left as it is; see :func:`read_onnx`.
 
     Raises:
         ModelError: the onnx package is missing, the model is too large or takes too long, or an edge of it leads
@@ -80,11 +82,11 @@ def from_model(model: onnx.ModelProto, deadline: Deadline | None = None) -> Grap
     if _node_count(model.graph) > MAX_NODES:
         raise ModelError(f"the ONNX graph has more than {MAX_NODES:,} nodes; name a part of it")
     shell = _shell(model)
-    assumed = assume_sizes(shell.graph)
+    assumed, named = assume_sizes(shell.graph, sizes)
     shell = _with_shapes(shell)
     versions = {entry.domain: entry.version for entry in shell.opset_import}
     graph = _GraphReader(onnx, versions, deadline or Deadline(_MAX_SECONDS)).graph(shell.graph, {})
-    return ordered(replace(graph, assumed=assumed))
+    return ordered(replace(graph, assumed=assumed, sizes=named))
 
 
 def _onnx() -> Any:

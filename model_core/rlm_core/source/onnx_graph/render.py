@@ -46,7 +46,8 @@ def render(graph: Graph) -> str:
     lines += _Writer(items, body.inputs, body.outputs, known, body.shapes, body.fixed).lines()
     if graph.assumed:
         letters = [name for name, _ in zip(_names(), graph.inputs, strict=False)]
-        lines.append(ASSUMED + " ".join(letters[number] for number in graph.assumed))
+        sizes = [f"{name}={value}" for name, value in graph.sizes]
+        lines.append(ASSUMED + " ".join([*(letters[number] for number in graph.assumed), *sizes]))
     return "\n".join(lines)
 
 

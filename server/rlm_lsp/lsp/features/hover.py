@@ -16,22 +16,29 @@ from urllib.parse import quote as percent_encoded
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from rlm_core import RlmError
 from rlm_core.boundary import guarded
 from rlm_core.inference.size_table import SizeTable, size_table, texts_for_table
 from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.queries.network_sizes import commented_sizes
+from rlm_core.source.network_calls import network_call
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.budgets.rules import budget_of
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.documents import Analysis, Document, LocatedUnit
 from rlm_lsp.lsp.session import Session
+from rlm_lsp.lsp.text_positions import offset_of
 from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering.abstentions import shown
 from rlm_lsp.rendering.escaping import markdown, printable
 from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
+from rlm_lsp.rendering.network_words import network_hover
 from rlm_lsp.rendering.work_words import rise_words, wait_changes
 from rlm_lsp.settings.model import Settings
+from rlm_lsp.sources import path_of_uri
 
 from .head_diff import HeadDiff, HeadDiffs, comparable, rises
+from .networks import answers_about
 
 SCHEME = "rlm-lsp"
 _CAPABILITY = "workspace.text_document_content"
@@ -48,18 +55,19 @@ class Hovers:
         """The hover of the unit whose header is under the cursor; waits for the model if there is no prediction yet."""
         uri = params.text_document.uri
         analysis = await self._session.analysis(uri)
-        unit = analysis.unit_at(params.position.line) if analysis is not None else None
-        if analysis is None or unit is None:
+        if analysis is None:
             return None
+        unit = analysis.unit_at(params.position.line)
+        if unit is None:
+            network = await self._network(analysis.document, params.position)
+            return types.Hover(network) if network is not None else None
         self._head_diffs.update(analysis)
         content = await self.content_of(analysis, unit)
         return types.Hover(content) if content is not None else None
 
     async def content_of(self, analysis: Analysis, unit: LocatedUnit) -> types.MarkupContent | None:
         """The text of a hover, in the first format that the client names; None without a prediction."""
-        session = self._session
-        formats = session.capability("text_document.hover.content_format")
-        kind = types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
+        session, kind = self._session, self._format()
         as_markdown = kind == types.MarkupKind.Markdown
         text = await self._text(analysis, unit, as_markdown=as_markdown)
         if text is None:
@@ -68,6 +76,40 @@ class Hovers:
             link = details_uri(analysis.document.uri, unit.analysed.unit.qualname, unit.header_lines.start)
             return types.MarkupContent(kind, f"{text.summary}\n\n[Details]({link})")
         return types.MarkupContent(kind, text.together(markdown=as_markdown))
+
+    def _format(self) -> types.MarkupKind:
+        formats = self._session.capability("text_document.hover.content_format")
+        return types.MarkupKind(formats[0]) if formats else types.MarkupKind.PlainText
+
+    async def _network(self, document: Document, position: types.Position) -> types.MarkupContent | None:
+        """The hover of a call that names an ``.onnx`` file, such as ``InferenceSession("net.onnx")``; None elsewhere.
+
+        A path is relative to the folder of the file or to the workspace folder.
+        """
+        session = self._session
+        text = document.source.decode()
+        characters = offset_of(text, position, session.client.workspace.position_codec)
+        call = guarded(
+            "the call under the cursor",
+            lambda: network_call(document.parsed, len(text[:characters].encode())),
+            lambda error: None,
+        )
+        home = path_of_uri(session.documents.notebooks.of(document.uri) or document.uri)
+        if call is None or home is None:
+            return None
+        folders = [home.parent, *(folder for folder in session.settings_store.by_folder if folder is not None)]
+        path = next((folder / call.path for folder in folders if (folder / call.path).is_file()), None)
+        if path is None:
+            return None
+        kind = self._format()
+        as_markdown = kind == types.MarkupKind.Markdown
+        await session.predictions.wait_loaded()
+        try:
+            answers = await answers_about(session, path, commented_sizes(call.directives), all_devices=False)
+            shown = network_hover(path.name, answers.predictions, markdown=as_markdown)
+        except RlmError as error:
+            shown = (markdown if as_markdown else printable)(str(error))
+        return types.MarkupContent(kind, shown)
 
     async def document(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
         """The document behind a link to details, as the unit is now; it says so where the unit is gone.

@@ -6,7 +6,7 @@ A file is read as a graph, off the event loop; its weights are not loaded and no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,16 +18,17 @@ from pygls.lsp.server import LanguageServer
 from rlm_core import RlmError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.queries.devices import canonical_device, device_table
+from rlm_core.queries.devices import canonical_device
+from rlm_core.queries.network_sizes import network_sizes, sized_network, valid_sizes
+from rlm_core.source.onnx_graph.parse import open_sizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
-from rlm_core.types import Anchor, CodeText, Prediction, Query
+from rlm_core.types import Anchor, CodeText, Prediction
 
 from rlm_lsp.lsp.session import Session
-from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.hover import measured_words
-from rlm_lsp.rendering.json_rows import prediction_fields
+from rlm_lsp.rendering.json_rows import device_name, labelled_fields
 
 from .progress import WorkProgress, progress
 from .requests import convert, file_path, require_model
@@ -38,11 +39,14 @@ _MAX_TEXTS = 1000
 
 
 class NetworkParams(msgspec.Struct):
-    """A file or folder, and optionally a device and a batch size."""
+    """A file or folder, and optionally a device and sizes of the inputs by name, such as ``batch`` or ``image``.
+
+    These take precedence over the sizes in the settings.
+    """
 
     uri: str
     device: str | None = None
-    batch: int | None = None
+    sizes: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,11 @@ class NetworkPoint:
         return (medians[0], medians[1]) if len(medians) == 2 else None
 
 
-def read_network(path: Path, root: Path | None = None) -> CodeText:
+def read_network(path: Path, root: Path | None = None, sizes: Mapping[str, int] | None = None) -> CodeText:
     """Return the text that the model reads of an ``.onnx`` file; blocks. Texts are cached by path, time and size.
 
-    ``root``: the folder in which it was found, see :func:`rlm_core.source.units.read_source`.
+    ``root``: the folder in which it was found, see :func:`rlm_core.source.units.read_source`. ``sizes``: those at which
+    it is asked about.
 
     Raises:
         SourceError, ModelError: it cannot be read as an ONNX model, or the package for that is missing.
@@ -74,12 +79,15 @@ def read_network(path: Path, root: Path | None = None) -> CodeText:
         state = path.stat()
     except OSError as error:
         raise RlmError(f"{path}: cannot be read ({error.strerror})") from None
-    return _text_of(path, root, state.st_mtime_ns, state.st_size)
+    text = _text_of(path, root, tuple(sorted((sizes or {}).items())), state.st_mtime_ns, state.st_size)
+    return sized_network(text, sizes or {})
 
 
 @lru_cache(_MAX_TEXTS)
-def _text_of(path: Path, root: Path | None, modified_ns: int, size: int) -> CodeText:
-    parsed = read_source(path, root)
+def _text_of(
+    path: Path, root: Path | None, sizes: tuple[tuple[str, int], ...], modified_ns: int, size: int
+) -> CodeText:
+    parsed = read_source(path, root, dict(sizes))
     return CodeText(parsed.source.decode(), parsed.language, "network")
 
 
@@ -89,10 +97,44 @@ def register(server: LanguageServer, session: Session) -> None:
     server.feature(NETWORKS)(partial(networks, session))
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkAnswers:
+    """The text of a network, the model that read it, and its answers."""
+
+    code: CodeText
+    model: str
+    predictions: tuple[Prediction, ...]
+
+
+async def answers_about(
+    session: Session, path: Path, sizes: Mapping[str, int], *, all_devices: bool = True
+) -> NetworkAnswers:
+    """Predict the network in a file for the devices in the settings, or for the model's usual ones.
+
+    ``sizes`` take precedence over those in the settings. With ``all_devices`` the answers are for all other devices
+    that the model knows too.
+
+    Raises:
+        RlmError: the file cannot be read as a network.
+    """
+    code = await asyncio.to_thread(read_network, path, None, _sizes(session, path, sizes))
+    chosen = session.settings_store.settings_of(path).devices
+
+    def predict(predictor: Predictor) -> NetworkAnswers:
+        others = predictor.devices("network") if all_devices else ()
+        devices = [*chosen, *(device for device in others if device not in map(canonical_device, chosen))]
+        queries = queries_for(predictor, code, QuerySelection(None, devices))
+        answers = session.predictions.answer(predictor, [(code, queries)])[0]
+        return NetworkAnswers(code, predictor.model_id, tuple(answers))
+
+    return await session.predictions.run(predict) or NetworkAnswers(code, "", ())
+
+
 async def network(session: Session, params: Any) -> dict[str, Any]:
     """The text of a network (``uri``), its accuracy, and its latency on every device that the model knows.
 
-    ``batch`` replaces the model's default batch size. ``measured`` are lines about what ``rlm-lsp bench`` measured.
+    ``sizes`` are those that were asked about, of the request or else of the settings; ``open`` those that the file
+    leaves open, with the values that were used. ``measured`` are lines about what ``rlm-lsp bench`` measured.
     """
     named = convert(params, NetworkParams)
     path = file_path(named.uri)
@@ -100,27 +142,23 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
         raise JsonRpcInvalidParams(f"{path}: not an .onnx file")
     await require_model(session)
     try:
-        code = await asyncio.to_thread(read_network, path)
+        found = await answers_about(session, path, named.sizes)
     except RlmError as error:
         raise JsonRpcInvalidParams(str(error)) from None
-    chosen = session.settings_store.settings_of(path).devices
-
-    def predict(predictor: Predictor) -> tuple[str, list[Prediction]]:
-        others = predictor.devices("network")
-        devices = [*chosen, *(device for device in others if device not in map(canonical_device, chosen))]
-        queries = _queries(predictor, code, devices, named.batch)
-        return predictor.model_id, list(session.predictions.answer(predictor, [(code, queries)])[0])
-
-    model, predictions = await session.predictions.run(predict) or ("", [])
+    code = found.code
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
-    found = await asyncio.to_thread(session.measurements.find, unit, path)
-    anchors = [Anchor(cost, code if before is not None else None) for cost, before in found]
+    measured = await asyncio.to_thread(session.measurements.find, unit, path)
+    anchors = [Anchor(cost, code if before is not None else None) for cost, before in measured]
+    by_metric: dict[str, list[dict[str, Any]]] = {"accuracy": [], "latency": [], "memory": []}
+    for answer in found.predictions:
+        by_metric[answer.metric].append(labelled_fields(answer))
     return {
         "name": path.name,
         "text": code.text,
-        "model": model,
-        "accuracy": [_fields(answer) for answer in predictions if answer.metric == "accuracy"],
-        "latency": [_fields(answer) for answer in predictions if answer.metric == "latency"],
+        "sizes": {name: int(value) for workload in code.workloads for name, value in workload},
+        "open": open_sizes(code.text),
+        "model": found.model,
+        **by_metric,
         "measured": list(measured_words(anchors)),
     }
 
@@ -145,14 +183,14 @@ async def networks(session: Session, params: Any) -> dict[str, Any]:
     best = front([point.at for point in placed if point.at is not None])
     return {
         "folder": folder.name,
-        "devices": [{"id": name, "name": _device_name(name)} for name in known],
+        "devices": [{"id": name, "name": device_name(name)} for name in known],
         "device": next((point.latency.device for point in placed if point.latency is not None), named.device),
         "points": [
             {
                 "uri": point.path.as_uri(),
                 "name": point.path.stem,
-                "accuracy": _fields(point.accuracy),
-                "latency": _fields(point.latency),
+                "accuracy": labelled_fields(point.accuracy),
+                "latency": labelled_fields(point.latency),
                 "front": number in best,
             }
             for number, point in enumerate(placed)
@@ -190,13 +228,13 @@ async def _points(
             break
         shown.report(done, len(paths))
         try:
-            code = await asyncio.to_thread(read_network, path, path.parent)
+            code = await asyncio.to_thread(read_network, path, path.parent, _sizes(session, path, named.sizes))
         except RlmError as error:
             points.append(NetworkPoint(path, reason=str(error)))
             continue
 
         def predict(predictor: Predictor, code: CodeText = code) -> dict[str, Prediction]:
-            queries = _queries(predictor, code, devices, named.batch)
+            queries = queries_for(predictor, code, QuerySelection(None, devices))
             answers = session.predictions.answer(predictor, [(code, queries)])[0]
             return {answer.metric: answer for answer in reversed(answers)}
 
@@ -205,29 +243,9 @@ async def _points(
     return points
 
 
-def _queries(predictor: Predictor, code: CodeText, devices: Sequence[str], batch: int | None) -> list[Query]:
-    workload = {"batch": str(batch)} if batch is not None else {}
-    return [
-        Query(query.metric, query.device, {**query.workload, **workload}) if query.metric == "latency" else query
-        for query in queries_for(predictor, code, QuerySelection(None, devices))
-    ]
-
-
-def _fields(prediction: Prediction | None) -> dict[str, Any] | None:
-    if prediction is None:
-        return None
-    metric, band = prediction.metric, prediction.band
-    return {
-        **prediction_fields(prediction),
-        "deviceName": _device_name(prediction.device),
-        "medianText": render.median(prediction),
-        "bandText": render.band(metric, band, prediction.floor) if band is not None else "",
-    }
-
-
-def _device_name(device: str | None) -> str | None:
-    known = device_table().get(device or "")
-    return known.name if known is not None else device
+def _sizes(session: Session, path: Path, given: Mapping[str, int]) -> dict[str, int]:
+    """The sizes at which a file is asked about."""
+    return {**network_sizes(session.size_rules(path)), **valid_sizes(given)}
 
 
 def _reason(point: NetworkPoint) -> str:

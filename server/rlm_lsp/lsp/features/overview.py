@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Annotated, Any, get_args
@@ -109,9 +109,10 @@ class Overview:
 
         ``cursor`` is from the previous page and asks for the next one. Without it a new list starts: of one ``metric``
         (default: latency), the most expensive unit first, for accuracy the least accurate; of files that match
-        ``file``, a glob or a part of the path; of one ``device``; with ``tests`` false, without files of tests. Costs
-        of different groups are not compared: the first units of all groups come first, then their second ones. A page
-        has ``limit`` rows. Rows that are found while the workspace is read are sent to ``partialResultToken`` as
+        ``file``, a glob or a part of the path; of one ``device``; with ``tests`` false, without files of tests. A
+        network has one row, with its costs on other devices in ``others``. Costs of different groups are not compared:
+        the first units of all groups come first, then their second ones. A page has ``limit`` rows. Rows that are found
+        while the workspace is read are sent to ``partialResultToken`` as
         ``{"rows": [...], "done": files, "total": files}``, in no particular order.
         """
         named = convert(params, OverviewParams)
@@ -218,7 +219,8 @@ def ordered(
 ) -> list[OverviewRow]:
     """The rows of a metric, of files that match ``file`` and of a device, the most expensive first.
 
-    Each row has a rank in its group, and the ranks decide: a page has the most expensive rows of every group.
+    A network has one row, for the device that most networks have. Each row has a rank in its group, and the ranks
+    decide: a page has the most expensive rows of every group.
     """
     wanted = (canonical_device(device) or device) if device else None
     selected = [
@@ -228,6 +230,7 @@ def ordered(
         and (not file or file_matches(file, row.file))
         and (wanted is None or row.prediction.device == wanted)
     ]
+    selected = _one_per_network(selected)
     sign = 1 if metric == "accuracy" else -1
     selected.sort(key=lambda row: (sign * (row.prediction.median or 0.0), row.file, row.line, row.qualname))
     ranks: Counter[str] = Counter()
@@ -236,6 +239,23 @@ def ordered(
         ranks[row.group] += 1
         ranked.append((ranks[row.group], _GROUP_ORDER.index(row.group), row))
     return [row for *_, row in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _one_per_network(rows: Sequence[OverviewRow]) -> list[OverviewRow]:
+    """The rows with one for each network, so that networks are compared on one device where they have one in common.
+
+    Of several common devices it is the first in the order of the answers, which begins with those that the user chose.
+    """
+    of_network: dict[tuple[str, str], list[OverviewRow]] = {}
+    for row in rows:
+        if row.prediction.basis == "network":
+            of_network.setdefault((row.uri, row.qualname), []).append(row)
+    networks = Counter(row.prediction.device for of_one in of_network.values() for row in of_one)
+    found = [row for row in rows if row.prediction.basis != "network"]
+    for of_one in of_network.values():
+        first = max(of_one, key=lambda row: networks[row.prediction.device])
+        found.append(replace(first, others=tuple(row.prediction for row in of_one if row is not first)))
+    return found
 
 
 def file_matches(pattern: str, path: str) -> bool:

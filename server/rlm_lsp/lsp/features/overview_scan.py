@@ -37,8 +37,8 @@ from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.rendering import labels as render
 from rlm_lsp.rendering.hover import measured_note
-from rlm_lsp.rendering.json_rows import prediction_fields, work_fields
-from rlm_lsp.rendering.size_words import size_notes, stated_bound
+from rlm_lsp.rendering.json_rows import labelled_fields, work_fields
+from rlm_lsp.rendering.size_words import size_notes
 from rlm_lsp.sources import find_sources, path_of_uri
 
 from .progress import WorkProgress
@@ -60,6 +60,7 @@ class OverviewRow:
 
     ``work`` are the facts of the unit, whose text begins in ``first_line``; lines are 0-based. In a notebook lines are
     those of a cell: of the one with the number ``cell`` or, where the notebook is open, of the document ``cell_uri``.
+    ``others`` are the answers for a network on other devices, where a list has one row for all of them.
     """
 
     uri: str
@@ -72,6 +73,7 @@ class OverviewRow:
     first_line: int = 0
     cell: int | None = None
     cell_uri: str | None = None
+    others: tuple[Prediction, ...] = ()
 
     @property
     def group(self) -> str:
@@ -97,11 +99,10 @@ class OverviewRow:
             "character": self.character,
             "qualname": self.qualname,
             "group": self.group,
-            **prediction_fields(answer),
+            **labelled_fields(answer),
             **work_fields(work, answer.metric, answer, self.first_line),
+            "others": [labelled_fields(other) for other in self.others],
             "waitText": render.wait_label(answer, work),
-            "bandText": render.band(answer.metric, answer.band, answer.floor) if answer.band is not None else "",
-            "medianText": stated_bound(answer) or render.marked_median(answer),
             "sourceText": "; ".join(
                 [*([measured_note(small)] if isinstance(small, MeasuredPrediction) else []), *size_notes(answer)]
             ),

@@ -30,13 +30,18 @@ def convert(params: Any, kind: type[_Parameters]) -> _Parameters:
     Raises:
         JsonRpcInvalidParams: they are not an object, or a field has another type than in ``kind``.
     """
-    fields = params._asdict() if hasattr(params, "_asdict") else params
+    fields = _plain(params)
     try:
         return msgspec.convert(fields if fields is not None else {}, kind)
     except msgspec.ValidationError as error:
         text, _, name = str(error).partition(" - at `$.")
         place = f"parameter `{name}: " if name else "parameters: "
         raise JsonRpcInvalidParams(f"{place}{text[0].lower()}{text[1:]}") from None
+
+
+def _plain(value: Any) -> Any:
+    """The objects in place of named tuples."""
+    return {name: _plain(field) for name, field in value._asdict().items()} if hasattr(value, "_asdict") else value
 
 
 def file_path(uri: str) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from rlm_core.source.onnx_graph.graph import Constant, Graph
-from rlm_core.source.onnx_graph.parse import parse
+from rlm_core.source.onnx_graph.parse import open_sizes, parse
 from rlm_core.source.onnx_graph.reader import from_model
 from rlm_core.source.onnx_graph.render import render
 from rlm_core.source.onnx_graph.shape_values import value_of
@@ -14,34 +16,53 @@ from rlm_core.source.onnx_graph.shape_values import value_of
 from .test_reader import model, value, weight
 
 
-def read(*inputs: tuple[int, tuple[int | str, ...]]) -> Graph:
+def read(*inputs: tuple[int, tuple[int | str, ...]], sizes: Mapping[str, int] | None = None) -> Graph:
     """A model that adds up its inputs, each cast to a float."""
     named = [value(f"x{number}", *shape, dtype=dtype) for number, (dtype, shape) in enumerate(inputs)]
     nodes = [helper.make_node("Cast", [entry.name], [f"y{number}"], to=1) for number, entry in enumerate(named)]
     outputs = [helper.make_tensor_value_info(f"y{number}", 1, None) for number in range(len(named))]
-    return from_model(model(nodes, named, outputs))
+    return from_model(model(nodes, named, outputs), sizes=sizes or {})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "expected", "size"),
+    [
+        (TensorProto.FLOAT, ("n", 3, "h", "w"), (1, 3, 224, 224), "image=224"),
+        (TensorProto.FLOAT, ("n", "h", "w", 3), (1, 224, 224, 3), "image=224"),
+        (TensorProto.FLOAT, ("n", "c", "h", "w"), (1, 3, 224, 224), "image=224"),
+        (TensorProto.INT64, ("n", "length"), (1, 128), "tokens=128"),
+        (TensorProto.FLOAT, ("n", "samples"), (1, 16_000), "samples=16000"),
+        (TensorProto.FLOAT, ("n", "length", 64), (1, 128, 64), "tokens=128"),
+        (TensorProto.INT64, ("nodes",), (128,), "tokens=128"),
+    ],
+)
+def test_open_sizes_are_usual_ones_and_the_text_names_the_input(
+    dtype: int, shape: tuple[int | str, ...], expected: tuple[int, ...], size: str
+) -> None:
+    graph = read((dtype, shape))
+    assert graph.inputs[0].shape == expected
+    assert graph.assumed == (0,)
+    text = render(graph)
+    assert text.endswith(f"# sizes assumed: a {size}")
+    assert parse(text) == graph
+    name, _, value = size.partition("=")
+    assert open_sizes(text) == {name: int(value)}
 
 
 @pytest.mark.parametrize(
     ("dtype", "shape", "expected"),
     [
-        (TensorProto.FLOAT, ("n", 3, "h", "w"), (1, 3, 224, 224)),
-        (TensorProto.FLOAT, ("n", "h", "w", 3), (1, 224, 224, 3)),
-        (TensorProto.FLOAT, ("n", "c", "h", "w"), (1, 3, 224, 224)),
-        (TensorProto.INT64, ("n", "length"), (1, 128)),
-        (TensorProto.FLOAT, ("n", "samples"), (1, 16_000)),
-        (TensorProto.FLOAT, ("n", "length", 64), (1, 128, 64)),
-        (TensorProto.INT64, ("nodes",), (128,)),
+        (TensorProto.FLOAT, ("n", 3, "h", "w"), (1, 3, 64, 64)),
+        (TensorProto.INT64, ("n", "length"), (1, 32)),
+        (TensorProto.FLOAT, ("n", "samples"), (1, 8_000)),
+        (TensorProto.FLOAT, (2, 3, 128, 128), (2, 3, 128, 128)),
     ],
 )
-def test_open_sizes_are_usual_ones_and_the_text_names_the_input(
+def test_sizes_that_a_question_names_replace_the_usual_ones(
     dtype: int, shape: tuple[int | str, ...], expected: tuple[int, ...]
 ) -> None:
-    graph = read((dtype, shape))
+    graph = read((dtype, shape), sizes={"image": 64, "tokens": 32, "samples": 8_000})
     assert graph.inputs[0].shape == expected
-    assert graph.assumed == (0,)
-    assert render(graph).endswith("# sizes assumed: a")
-    assert parse(render(graph)) == graph
 
 
 def test_a_batch_alone_needs_no_words() -> None:

@@ -1,0 +1,72 @@
+"""Networks in words: limits, charts of operators, hovers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from rlm_core.inference.model_store import builtin
+from rlm_core.inference.network_cost import NETWORK_COSTS, NetworkCosts
+from rlm_core.types import Abstention, AbstentionCode, CodeText, NetworkParts, OperatorCost, Prediction, Query
+from rlm_lsp.rendering.network_words import bound_words, network_hover, operator_chart
+
+NET = CodeText("in a 1x64x56x56\n·Conv3x3 64·Relu·Conv3x3 64·Relu·GlobalAveragePool·Flatten·Gemm 10", "onnx", "network")
+
+
+@pytest.fixture(scope="module")
+def answers() -> list[Prediction]:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    found = [costs.answer(NET, Query("latency", device), "model") for device in costs.devices]
+    return [answer for answer in found if answer is not None]
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "expected"),
+    [
+        (0.72, "bound by compute (72 % of the time)"),
+        (0.5, "bound by compute (50 % of the time)"),
+        (0.051, "bound by memory bandwidth (95 % of the time)"),
+    ],
+)
+def test_the_larger_share_is_the_limit(arithmetic: float, expected: str) -> None:
+    assert bound_words(NetworkParts(arithmetic, (), 1)) == expected
+
+
+def test_bars_are_as_long_as_their_shares_and_the_first_is_the_longest(answers: list[Prediction]) -> None:
+    head, *lines = operator_chart(answers[0])
+    assert head.startswith("Most expensive operators on Intel Core i7-12700H, of 6 in all")
+    bars = [line.count("█") for line in lines]
+    assert bars == sorted(bars, reverse=True)
+    assert (bars[0], bars[-1] >= 1) == (30, True)
+    assert lines[0].endswith("2 × Conv 3x3 64→64 · 1x64x56x56")
+
+
+def test_a_prediction_without_operators_has_no_chart(answers: list[Prediction]) -> None:
+    missing = Prediction.missing(NET, Query("latency"), "model", Abstention(AbstentionCode.NO_NUMBER, {}))
+    assert operator_chart(missing) == ()
+
+
+def test_a_hover_has_a_row_per_device_and_leaves_out_the_others(answers: list[Prediction]) -> None:
+    missing = Prediction.missing(NET, Query("latency", "pixel-3"), "model", Abstention(AbstentionCode.NO_NUMBER, {}))
+    text = network_hover("net.onnx", [missing, *answers], markdown=True)
+    assert text.startswith("`net.onnx`: predicted latency of one inference")
+    assert text.count("\n|") == len(answers) + 2
+    assert "no prediction" not in text
+    plain = network_hover("net.onnx", answers, markdown=False)
+    assert "Intel Core i7-12700H (batch 1): " in plain
+    assert "|" not in plain
+
+
+def test_a_hover_without_a_number_says_why() -> None:
+    refused = Abstention(AbstentionCode.OPEN_SIZES, {"share": "40%"})
+    missing = Prediction.missing(NET, Query("latency", "pixel-3"), "model", refused)
+    text = network_hover("net.onnx", [missing], markdown=False)
+    assert text.splitlines()[0] == "net.onnx: no predicted latency"
+    assert "depend on values" in text
+
+
+def test_operators_of_a_hostile_file_are_shown_as_text(answers: list[Prediction]) -> None:
+    operator = OperatorCost("a`b|c\x1b[1m", 2, 1.0, 1.0)
+    answer = replace(answers[0], parts=NetworkParts(0.6, (operator,), 2))
+    assert "\x1b" not in network_hover("net.onnx", [answer], markdown=True)
+    assert "\x1b" not in network_hover("net.onnx", [answer], markdown=False)
