@@ -65,6 +65,9 @@ WAYS = {
 }
 
 
+_HINTS = "return vim.tbl_map(function(hint) return hint.inlay_hint.label end, vim.lsp.inlay_hint.get({ bufnr = 0 }))"
+
+
 def walk(name: str, project: Path, pictures: Path, home_folder: Path) -> None:
     """One project, from the first start to a budget that is kept again."""
     way = WAYS[name]
@@ -92,9 +95,11 @@ def walk(name: str, project: Path, pictures: Path, home_folder: Path) -> None:
         terminal.shows("| line ")
         picture("explanation")
         neovim.command("fclose")
+        cheap = neovim.lua(_HINTS)
         neovim.command(way.edit)
         neovim.command(f"/def {way.function}")
-        terminal.shows("▲")
+        # Its text leaves the cost of its inputs open, so that the cost has no mark against HEAD.
+        neovim.wait(lambda: neovim.lua(_HINTS) not in ([], cheap), "no hint of the new cost")
         picture("edit")
         (project / "rlm-lsp.toml").write_text(f'[budgets]\n"{way.file}" = "{way.budget}"\n')
         neovim.command("split rlm-lsp.toml | edit | write | close")

@@ -20,11 +20,27 @@ const home = path.join(workspace, 'home');
 const settings = only === undefined || /ordinary/.test(only) ? { 'rlm-lsp.hintsShown': 'relevant' } : {};
 const person = await Person.at({ home, folder: path.join(workspace, 'shop'), vsix, screenshots, settings });
 const { page } = person;
-const toPlot = () =>
+const toHead = (name, hasText) =>
   person
     .network()
-    .locator('h2', { hasText: 'Models in' })
+    .locator(name, { hasText })
+    .first()
     .evaluate((title) => title.scrollIntoView());
+const toPlot = () => toHead('h2', 'Models in');
+const THEMES = [
+  ['Dark Modern', 'vs-dark', ''],
+  ['Light Modern', 'vs', '-light'],
+  ['Default High Contrast', 'hc-black', '-high-contrast'],
+];
+/** A picture in a dark and in a light theme and in high contrast, each after `show`; dark again at the end. */
+const inThemes = async (show, name) => {
+  for (const [theme, base, suffix] of [...THEMES, THEMES[0]]) {
+    person.set({ 'workbench.colorTheme': theme });
+    await until(`the theme ${theme}`, () => page.locator(`.monaco-workbench.${base}`).count());
+    await show();
+    await person.shot(`${name}${suffix}`);
+  }
+};
 const isCost = (text) => /\d (ns|µs|ms)/.test(text);
 
 const steps = [
@@ -305,8 +321,24 @@ const steps = [
     async () => {
       await person.open('networks/resnet-like.onnx');
       await person.network().locator('h1', { hasText: 'resnet-like' }).waitFor();
+      await person.network().locator('table.operators tbody tr').first().waitFor();
       await person.network().locator('.point.current').waitFor();
       await person.shot('network');
+      const operators = () => person.network().locator('table.operators').innerText();
+      const onFirst = await operators();
+      const device = person.network().locator('#operators-device');
+      await device.selectOption({ index: 2 });
+      await until('the operators on another device', async () => (await operators()) !== onFirst);
+      await person.network().locator('#size-batch').fill('32');
+      await person.network().locator('#size-batch').press('Enter');
+      await person.network().locator('td.number', { hasText: /^32$/ }).first().waitFor();
+      await person.shot('network-batch');
+      await person.network().locator('#size-batch').fill('');
+      await person.network().locator('#size-batch').press('Enter');
+      await until(
+        'no batch of 32',
+        async () => (await person.network().locator('td.number', { hasText: /^32$/ }).count()) === 0,
+      );
       await toPlot();
       await person.shot('networks');
       const told = () => person.network().locator('.point.current').getAttribute('aria-label');
@@ -321,20 +353,30 @@ const steps = [
     },
   ],
   [
-    'the same in a light theme and in high contrast',
+    'two networks next to each other, in each theme',
     async () => {
-      for (const [theme, name] of [
-        ['Light Modern', 'light'],
-        ['Default High Contrast', 'high-contrast'],
-      ]) {
-        person.set({ 'workbench.colorTheme': theme });
-        await until(`the theme ${theme}`, () =>
-          page.locator(`.monaco-workbench.${name === 'light' ? 'vs' : 'hc-black'}`).count(),
-        );
-        await toPlot();
-        await person.shot(`networks-${name}`);
+      await person.command('Predicted Cost: Compare Two ONNX Models');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'light.onnx' }).first().click();
+      await page.locator('.tab.active', { hasText: 'balanced.onnx ↔ light.onnx' }).waitFor();
+      await person.network().locator('table.operators').nth(1).waitFor();
+      const ratios = await person
+        .network()
+        .locator('td.number', { hasText: /^[\d.]+×$/ })
+        .allInnerTexts();
+      if (ratios.length < 5) {
+        throw new Error(`ratios are ${ratios.join(', ')}`);
       }
-      person.set({ 'workbench.colorTheme': 'Dark Modern' });
+      await inThemes(() => undefined, 'network-pair');
+      await page.locator('.tab', { hasText: 'balanced.onnx', hasNotText: '↔' }).click();
+      await person.network().locator('.point.current').waitFor();
+    },
+  ],
+  [
+    'a network and those of its folder in each theme',
+    async () => {
+      await inThemes(() => toHead('h1', 'balanced'), 'network');
+      await inThemes(() => toHead('h2', 'Most expensive'), 'network-operators');
+      await inThemes(toPlot, 'networks');
     },
   ],
   [

@@ -18,6 +18,25 @@ export interface Prediction {
   readonly bandText: string;
   /** What the number rests on; a server of another version may not send it. */
   readonly source?: 'measured' | 'anchored' | 'predicted';
+  /** What the latency of a network consists of, where it is a sum over its operators. */
+  readonly network?: NetworkParts | null;
+}
+
+/** What limits a network on a device, and its most expensive operators, of all `kernels`. */
+export interface NetworkParts {
+  readonly bound: 'compute' | 'bandwidth';
+  /** The share of the time that grows with multiply-accumulates. */
+  readonly arithmetic: number;
+  readonly kernels: number;
+  readonly operators: readonly Operator[];
+}
+
+/** An operator, how often the network has it, and the seconds of all of them together. */
+export interface Operator {
+  readonly name: string;
+  readonly count: number;
+  readonly seconds: number;
+  readonly share: number;
 }
 
 export interface Row extends Prediction {
@@ -35,6 +54,8 @@ export interface Row extends Prediction {
   readonly waitText?: string;
   /** When the unit was measured, and what has changed since; empty for a prediction. */
   readonly sourceText?: string;
+  /** The predictions for a network on other devices; a server of another version may send a row for each. */
+  readonly others?: readonly Prediction[];
 }
 
 export interface OverviewParams {
@@ -82,9 +103,17 @@ export interface Network {
   readonly model: string;
   readonly accuracy: readonly Prediction[];
   readonly latency: readonly Prediction[];
+  /** Peak memory by device, for models that predict it. */
+  readonly memory?: readonly Prediction[];
+  /** The sizes that were asked about, and those that the file leaves open with the values that were used. */
+  readonly sizes?: Sizes;
+  readonly open?: Sizes;
   /** Lines about measurements; a server of another version may not send them. */
   readonly measured?: readonly string[];
 }
+
+/** Sizes of the inputs of a network by name: `batch`, `image`, `tokens`, `samples`. */
+export type Sizes = Readonly<Record<string, number>>;
 
 export interface Point {
   readonly uri: string;
@@ -139,8 +168,10 @@ export interface Changes {
 export const changesRequest = new RequestType<{ uri: string }, Changes, void>('rlm-lsp/changes');
 export const overviewChangedNotification = new NotificationType<object>('rlm-lsp/overviewChanged');
 export const overviewPart = new ProgressType<OverviewPart>();
-export const networkRequest = new RequestType<{ uri: string; batch?: number }, Network, void>('rlm-lsp/network');
-export const networksRequest = new RequestType<{ uri: string; device?: string }, Networks, void>('rlm-lsp/networks');
+export const networkRequest = new RequestType<{ uri: string; sizes?: Sizes }, Network, void>('rlm-lsp/network');
+export const networksRequest = new RequestType<{ uri: string; device?: string; sizes?: Sizes }, Networks, void>(
+  'rlm-lsp/networks',
+);
 export const statusRequest = new RequestType<{ uri?: string; line?: number }, Status, void>('rlm-lsp/status');
 
 /** Settings that are not valid: one message, and the places that have them; `uri` is null for the editor's settings. */

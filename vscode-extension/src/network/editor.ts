@@ -27,13 +27,51 @@ export function registerNetworks(context: vscode.ExtensionContext, session: Sess
       new NetworkPage(panel, { file: undefined, folder }, session, extensionUri);
     }
   };
+  const compareTwo = async (uri?: vscode.Uri, selected?: readonly vscode.Uri[]): Promise<void> => {
+    const pair = await pairOf(uri, selected);
+    if (pair !== undefined) {
+      const [file, other] = pair;
+      const title = `${path.basename(file.fsPath)} ↔ ${path.basename(other.fsPath)}`;
+      const panel = vscode.window.createWebviewPanel('rlm-lsp.networks', title, vscode.ViewColumn.Active, {
+        enableFindWidget: true,
+      });
+      new NetworkPage(panel, { file, other, folder: vscode.Uri.joinPath(file, '..') }, session, extensionUri);
+    }
+  };
   return [
     vscode.window.registerCustomEditorProvider(NETWORK_EDITOR, editor, {
       supportsMultipleEditorsPerDocument: true,
       webviewOptions: { enableFindWidget: true },
     }),
     vscode.commands.registerCommand('rlm-lsp.compareNetworks', compare),
+    vscode.commands.registerCommand('rlm-lsp.compareTwoNetworks', compareTwo),
   ];
+}
+
+/** The two files that are selected, or the one that is open and another one that the user picks. */
+async function pairOf(
+  uri: vscode.Uri | undefined,
+  selected: readonly vscode.Uri[] | undefined,
+): Promise<readonly [vscode.Uri, vscode.Uri] | undefined> {
+  const [one, two] = selected ?? [];
+  if (one !== undefined && two !== undefined) {
+    return [one, two];
+  }
+  const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  const open = input instanceof vscode.TabInputCustom && input.viewType === NETWORK_EDITOR ? input.uri : undefined;
+  const first = uri ?? open ?? (await picked('Choose the first ONNX model'));
+  const second = first && (await picked(`Compare ${path.basename(first.fsPath)} with`, first));
+  return first && second && [first, second];
+}
+
+/** A `.onnx` file of the workspace that the user picks, other than `except`. */
+async function picked(title: string, except?: vscode.Uri): Promise<vscode.Uri | undefined> {
+  const files = await vscode.workspace.findFiles('**/*.onnx');
+  const others = files.filter((file) => file.toString() !== except?.toString());
+  const items = others.map((file) => ({ label: vscode.workspace.asRelativePath(file), file }));
+  items.sort((left, right) => left.label.localeCompare(right.label));
+  const placeHolder = items.length > 0 ? undefined : 'The workspace contains no other .onnx file';
+  return (await vscode.window.showQuickPick(items, { title, placeHolder }))?.file;
 }
 
 async function folderOf(uri: vscode.Uri | undefined): Promise<vscode.Uri | undefined> {

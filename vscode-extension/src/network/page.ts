@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 
 import { quoted } from '../common/measure';
 import { described } from '../common/problems';
-import { Networks, networkRequest, networksRequest } from '../common/protocol';
+import { Networks, networkRequest, networksRequest, Sizes } from '../common/protocol';
 import { OLDEST_SERVER } from '../common/server';
 import { asError, Session } from '../common/session';
 import { FromPage, ToPage } from './messages';
@@ -17,6 +17,8 @@ export interface Shown {
   /** The file that the page is about; undefined for a folder. */
   readonly file: vscode.Uri | undefined;
   readonly folder: vscode.Uri;
+  /** The file that it is compared with. */
+  readonly other?: vscode.Uri;
 }
 
 export class NetworkPage implements vscode.Disposable {
@@ -24,6 +26,7 @@ export class NetworkPage implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private turn = 0;
   private device: string | undefined;
+  private sizes: Sizes | undefined;
   private action: (() => void) | undefined;
 
   constructor(
@@ -34,12 +37,18 @@ export class NetworkPage implements vscode.Disposable {
   ) {
     const roots = [vscode.Uri.joinPath(extension, 'dist'), vscode.Uri.joinPath(extension, 'media')];
     panel.webview.options = { enableScripts: true, localResourceRoots: roots };
-    const watched = new vscode.RelativePattern(shown.folder, shown.file ? path.basename(shown.file.fsPath) : '*.onnx');
-    const watcher = vscode.workspace.createFileSystemWatcher(watched);
+    const files = [shown.file, shown.other].filter((file) => file !== undefined);
+    const watched =
+      files.length > 0
+        ? files.map((file) => new vscode.RelativePattern(vscode.Uri.joinPath(file, '..'), path.basename(file.fsPath)))
+        : [new vscode.RelativePattern(shown.folder, '*.onnx')];
+    const watchers = watched.map((pattern) => vscode.workspace.createFileSystemWatcher(pattern));
     this.listeners = [
-      watcher,
-      watcher.onDidChange(() => this.later()),
-      watcher.onDidCreate(() => this.later()),
+      ...watchers,
+      ...watchers.flatMap((watcher) => [
+        watcher.onDidChange(() => this.later()),
+        watcher.onDidCreate(() => this.later()),
+      ]),
       session.onDidChangeState(() => this.later()),
       panel.webview.onDidReceiveMessage((message: FromPage) => this.answer(message)),
       panel.onDidDispose(() => this.dispose()),
@@ -70,6 +79,10 @@ export class NetworkPage implements vscode.Disposable {
         this.device = message.device;
         void this.load();
         break;
+      case 'sizes':
+        this.sizes = message.sizes;
+        void this.load();
+        break;
       case 'copy':
         void vscode.env.clipboard.writeText(message.text);
         break;
@@ -92,13 +105,24 @@ export class NetworkPage implements vscode.Disposable {
       this.send({ kind: 'waiting', text: 'The rlm-lsp server is starting…' });
     } else {
       try {
-        if (this.shown.file !== undefined) {
-          const network = await state.client.sendRequest(networkRequest, { uri: this.shown.file.toString() });
+        const { file, other } = this.shown;
+        const sizes = this.sizes;
+        if (file !== undefined) {
+          const network = await state.client.sendRequest(networkRequest, { uri: file.toString(), sizes });
+          if (other !== undefined) {
+            const second = await state.client.sendRequest(networkRequest, { uri: other.toString(), sizes });
+            if (turn === this.turn) {
+              this.send({ kind: 'pair', first: network, second });
+            }
+            return;
+          }
           if (turn === this.turn) {
             this.send({ kind: 'network', network });
           }
         }
-        const params = { uri: this.shown.folder.toString(), device: this.device };
+        // Other files of the folder may fix the sizes that this one leaves open.
+        const batch = sizes?.batch !== undefined ? { batch: sizes.batch } : undefined;
+        const params = { uri: this.shown.folder.toString(), device: this.device, sizes: batch };
         const networks: Networks = await state.client.sendRequest(networksRequest, params);
         if (turn === this.turn) {
           this.send({ kind: 'networks', networks, current: this.shown.file?.toString() });

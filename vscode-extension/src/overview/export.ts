@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 
 import { Row } from '../common/protocol';
 import { asError } from '../common/session';
-import { cellNumber, inGroups, OverviewTree } from './tree';
+import { cellNumber, inGroups, onOthers, OverviewTree } from './tree';
 
 const COLUMNS = [
   'file',
@@ -36,7 +36,7 @@ export async function exportOverview(tree: OverviewTree, target?: vscode.Uri): P
     return;
   }
   try {
-    const rows = inGroups(await tree.all()).map(exported);
+    const rows = inGroups(await tree.all()).flatMap((row) => [row, ...onOthers(row)].map(exported));
     const text = uri.path.toLowerCase().endsWith('.json') ? `${JSON.stringify(rows, null, 2)}\n` : csv(rows);
     await vscode.workspace.fs.writeFile(uri, Buffer.from(text, 'utf8'));
     vscode.window.setStatusBarMessage(`rlm-lsp: ${rows.length} rows written to ${uri.fsPath}`, 6000);

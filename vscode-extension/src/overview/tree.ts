@@ -46,7 +46,7 @@ export interface FileNode {
   readonly group: string;
   readonly rows: readonly Row[];
 }
-/** A prediction; `isFile` if no group above it has the name of its file. */
+/** A prediction; `isFile` if it is a network, which no group above it has the name of. */
 export interface RowNode {
   readonly row: Row;
   readonly isFile?: boolean;
@@ -226,8 +226,11 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
       const nodes = others.length > 0 ? groups : (only?.files ?? []).map(withoutFile);
       return [...nodes, ...(this.page?.cursor ? (['more'] as const) : [])];
     }
-    if (node === 'more' || 'row' in node) {
+    if (node === 'more') {
       return [];
+    }
+    if ('row' in node) {
+      return onOthers(node.row).map((row) => ({ row }));
     }
     return 'files' in node ? node.files.map(withoutFile) : node.rows.map((row) => ({ row }));
   }
@@ -396,6 +399,11 @@ function withoutFile(file: FileNode): Node {
   return row?.basis === 'network' && file.rows.length === 1 ? { row, isFile: true } : file;
 }
 
+/** The rows of a network for its other devices. */
+export function onOthers(row: Row): Row[] {
+  return (row.others ?? []).map((other) => ({ ...row, ...other, others: [] }));
+}
+
 /** The most expensive first; of accuracies, the lowest. */
 function byCost(one: Row, other: Row): number {
   const difference = (other.median ?? 0) - (one.median ?? 0);
@@ -431,9 +439,9 @@ function rowItem({ row, isFile }: RowNode): vscode.TreeItem {
   const cost = row.waitText ? row.waitText : row.medianText;
   const isNetwork = row.basis === 'network';
   const name = isNetwork && isFile !== true ? (row.deviceName ?? row.device ?? title(row)) : shortTitle(row);
-  const item = new vscode.TreeItem(`${cost} · ${name}`);
-  const folder = path.posix.dirname(row.file);
-  const place = isNetwork ? (isFile === true && folder !== '.' ? folder : '') : placeInFile(row);
+  const { None, Collapsed } = vscode.TreeItemCollapsibleState;
+  const item = new vscode.TreeItem(`${cost} · ${name}`, row.others?.length ? Collapsed : None);
+  const place = isNetwork ? placeOfNetwork(row, isFile === true) : placeInFile(row);
   item.description = place;
   item.tooltip = tooltip(row);
   item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
@@ -483,6 +491,14 @@ export function cellNumber(row: Row): number | null {
 function placeInFile(row: Row): string {
   const cell = cellNumber(row);
   return `${cell !== null ? `cell ${cell}, ` : ''}line ${row.line + 1}`;
+}
+
+/** The device and the folder of a network, and the batch where it is more than one input. */
+function placeOfNetwork({ file, device, deviceName, workload }: Row, isFile: boolean): string {
+  const folder = path.posix.dirname(file);
+  const batch = workload.batch !== undefined && workload.batch !== '1' ? `batch ${workload.batch}` : '';
+  const words = isFile ? [deviceName ?? device ?? '', batch, folder === '.' ? '' : folder] : [batch];
+  return words.filter((word) => word !== '').join(' · ');
 }
 
 function title(row: Row): string {

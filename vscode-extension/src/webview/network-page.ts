@@ -1,12 +1,21 @@
 /** The page about networks, in the browser: tables and a plot of the data that the extension sends. */
 
-import { Network, Prediction } from '../common/protocol';
+import { Network, Prediction, Sizes } from '../common/protocol';
 import { FromPage, ToPage } from '../network/messages';
+import { deviceTable } from './device-table';
 import { element } from './dom';
+import { operatorCharts } from './operator-chart';
+import * as pair from './pair';
 import { compared } from './plot';
 
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void };
 
+const SIZES: Readonly<Record<string, string>> = {
+  batch: 'Batch',
+  image: 'Image side',
+  tokens: 'Tokens',
+  samples: 'Samples',
+};
 const api = acquireVsCodeApi();
 const page = document.getElementById('page') as HTMLElement;
 const about = element('div');
@@ -22,18 +31,20 @@ window.addEventListener('message', (event: MessageEvent<ToPage>) => {
       page.replaceChildren(...problem(message.text, message.action));
       break;
     case 'network':
-      about.replaceChildren(...described(message.network));
-      page.replaceChildren(about, others);
+      keepingFocus(() => {
+        about.replaceChildren(...described(message.network));
+        page.replaceChildren(about, others);
+      });
       break;
-    case 'networks': {
-      const focused = document.activeElement?.id;
-      others.replaceChildren(...compared(message.networks, message.current, (reply) => api.postMessage(reply)));
-      page.replaceChildren(...(message.current !== undefined ? [about, others] : [others]));
-      if (focused) {
-        document.getElementById(focused)?.focus();
-      }
+    case 'pair':
+      keepingFocus(() => page.replaceChildren(...describedPair(message.first, message.second)));
       break;
-    }
+    case 'networks':
+      keepingFocus(() => {
+        others.replaceChildren(...compared(message.networks, message.current, (reply) => api.postMessage(reply)));
+        page.replaceChildren(...(message.current !== undefined ? [about, others] : [others]));
+      });
+      break;
   }
 });
 api.postMessage({ kind: 'ready' });
@@ -48,16 +59,27 @@ function problem(text: string, action: string | undefined): HTMLElement[] {
   return elements;
 }
 
+/** Draw, and give the focus back to the element that had it. */
+function keepingFocus(draw: () => void): void {
+  const focused = document.activeElement?.id;
+  draw();
+  if (focused) {
+    document.getElementById(focused)?.focus();
+  }
+}
+
 function described(network: Network): HTMLElement[] {
   const copy = element('button', { type: 'button', class: 'secondary' }, 'Copy text');
   copy.addEventListener('click', () => api.postMessage({ kind: 'copy', text: network.text }));
   return [
     element('h1', {}, network.name),
     element('p', { class: 'quiet' }, `Predicted from the graph by ${network.model}. Nothing was run.`),
+    sizes([network]),
+    element('h2', {}, 'Latency'),
+    ...deviceTable(network),
+    ...operatorCharts([network]),
     element('h2', {}, 'Accuracy'),
     ...network.accuracy.map(accuracy),
-    element('h2', {}, 'Latency'),
-    ...latencies(network.latency),
     ...(network.measured ?? []).map((line) => element('p', {}, capitalized(line))),
     element('details', {}, [
       element('summary', {}, 'The graph as the text that the model reads'),
@@ -65,6 +87,40 @@ function described(network: Network): HTMLElement[] {
       element('pre', { tabindex: '0' }, network.text),
     ]),
   ];
+}
+
+function describedPair(first: Network, second: Network): HTMLElement[] {
+  return [
+    element('h1', {}, `${first.name} and ${second.name}`),
+    element('p', { class: 'quiet' }, `Predicted from the graphs by ${first.model}. Nothing was run.`),
+    sizes([first, second]),
+    element('h2', {}, 'Latency'),
+    ...pair.compared(first, second),
+  ];
+}
+
+/** Fields for the batch, and for the sizes that the files leave open. */
+function sizes(networks: readonly Network[]): HTMLElement {
+  const open: Sizes = Object.fromEntries(networks.flatMap((network) => Object.entries(network.open ?? {})));
+  const asked: Sizes = Object.fromEntries(networks.flatMap((network) => Object.entries(network.sizes ?? {})));
+  const fields = ['batch', ...Object.keys(open)].map((name) => {
+    const field = element('input', { id: `size-${name}`, type: 'number', min: '1', step: '1' });
+    field.value = String(asked[name] ?? open[name] ?? '');
+    field.placeholder = name === 'batch' ? 'as measured' : '';
+    return { name, field };
+  });
+  const ask = (): void => {
+    const wanted = fields
+      .map(({ name, field }) => [name, field.valueAsNumber] as const)
+      .filter(([name, value]) => Number.isInteger(value) && value > 0 && (name in asked || value !== open[name]));
+    api.postMessage({ kind: 'sizes', sizes: Object.fromEntries(wanted) });
+  };
+  return element('p', { class: 'sizes' }, [
+    ...fields.flatMap(({ name, field }) => {
+      field.addEventListener('change', ask);
+      return [element('label', { for: field.id }, SIZES[name] ?? name), field];
+    }),
+  ]);
 }
 
 function capitalized(line: string): string {
@@ -77,72 +133,14 @@ function accuracy(prediction: Prediction): HTMLElement {
     .filter(Boolean)
     .join(' ');
   if (prediction.median === null) {
-    return element('p', {}, `No prediction ${trained}: ${prediction.abstained ?? 'the reason is unknown'}`);
+    return element(
+      'p',
+      { class: 'quiet' },
+      `No prediction ${trained}: ${prediction.abstained ?? 'the reason is unknown'}`,
+    );
   }
   return element('p', {}, [
     element('strong', {}, prediction.medianText),
     ` ${trained}; the 80 % range is ${prediction.bandText}.`,
-  ]);
-}
-
-function latencies(predictions: readonly Prediction[]): HTMLElement[] {
-  const predicted = predictions.filter(({ median }) => median !== null);
-  const refused = predictions.filter(({ median }) => median === null);
-  const elements: HTMLElement[] = [];
-  if (predicted.length > 0) {
-    const sorted = [...predicted].sort((left, right) => (left.median ?? 0) - (right.median ?? 0));
-    const least = Math.min(...sorted.map(({ low, median }) => low || median || Infinity));
-    const most = Math.max(...sorted.map(({ high, median }) => high ?? median ?? 0));
-    const batch = sorted[0]?.workload.batch ?? '1';
-    elements.push(
-      element('table', {}, [
-        element('caption', {}, `Batch size ${batch}; the bars show the 80 % ranges on a logarithmic scale`),
-        element('thead', {}, [
-          element(
-            'tr',
-            {},
-            ['Device', 'Median', '80 % range', 'Plot'].map((name) => element('th', { scope: 'col' }, name)),
-          ),
-        ]),
-        element(
-          'tbody',
-          {},
-          sorted.map((prediction) =>
-            element('tr', {}, [
-              element('th', { scope: 'row' }, prediction.deviceName ?? prediction.device ?? ''),
-              element('td', { class: 'number' }, prediction.medianText),
-              element('td', { class: 'number' }, prediction.bandText),
-              element('td', { class: 'range' }, [bar(prediction, least, most)]),
-            ]),
-          ),
-        ),
-      ]),
-    );
-  }
-  if (refused.length > 0) {
-    const reasons = [...new Set(refused.map(({ abstained }) => abstained ?? ''))];
-    const devices = refused.length === 1 ? '1 device' : `${refused.length} devices`;
-    elements.push(element('p', {}, `No prediction for ${devices}: ${reasons[0]}`));
-  }
-  return elements;
-}
-
-const WIDTH = 160;
-
-function bar({ low, median, high }: Prediction, least: number, most: number): SVGElement {
-  const place = (value: number): number =>
-    most > least ? 4 + ((WIDTH - 8) * Math.log(Math.max(value, least) / least)) / Math.log(most / least) : WIDTH / 2;
-  const [start, end] = [place(low || least), place(high ?? most)];
-  return element('svg', { viewBox: `0 0 ${WIDTH} 12`, width: String(WIDTH), height: '12', 'aria-hidden': 'true' }, [
-    element('line', { class: 'scale', x1: '0', y1: '6', x2: String(WIDTH), y2: '6' }),
-    element('rect', {
-      class: 'band',
-      x: String(start),
-      y: '2',
-      width: String(Math.max(end - start, 3)),
-      height: '8',
-      rx: '2',
-    }),
-    element('circle', { class: 'dot', cx: String(place(median ?? least)), cy: '6', r: '3.5' }),
   ]);
 }

@@ -125,8 +125,11 @@ describe('features', () => {
     for (const node of networks) {
       const { label, description, collapsibleState } = overview.getTreeItem(node);
       assert.equal(label, `${node.row.medianText} · ${path.basename(node.row.file)}`);
-      assert.equal(description, path.dirname(node.row.file));
-      assert.equal(collapsibleState, vscode.TreeItemCollapsibleState.None);
+      assert.equal(description, `${node.row.deviceName} · ${path.dirname(node.row.file)}`);
+      assert.equal(collapsibleState, vscode.TreeItemCollapsibleState.Collapsed);
+      const others = overview.getChildren(node).map((other) => String(overview.getTreeItem(other).label));
+      assert.ok(others.length > 4 && new Set(others).size === others.length, others.join(', '));
+      assert.ok(others.every((other) => !other.includes(node.row.deviceName ?? '')));
     }
     const files = nodes.filter((node) => 'rows' in node);
     for (const node of files) {
@@ -294,7 +297,7 @@ describe('features', () => {
       return readFileSync(target.fsPath, 'utf8');
     };
     const rows = JSON.parse(await written('costs.json')) as { file: string; median: number }[];
-    assert.equal(rows.length, overview.rows.length);
+    assert.equal(rows.length, overview.rows.flatMap((row) => [row, ...(row.others ?? [])]).length);
     const lines = (await written('costs.csv')).trimEnd().split('\r\n');
     assert.equal(lines.length, rows.length + 1);
     assert.match(lines[0] ?? '', /^file,cell,line,qualname,basis,metric,unit,median,/);
