@@ -74,9 +74,9 @@ mkdirSync(path.join(second, environments[0], 'lib'), { recursive: true });
 writeFileSync(record, JSON.stringify([...recorded, second]));
 const code = await openForPerson(home, folder, SETTINGS, ['--uninstall-extension', NAME]);
 try {
-  await until('the extension to be deleted', () => versions().length === 0, 30);
-  await until('the environments to be removed', () => !existsSync(server) && !existsSync(second), 30);
-  await until('the end of the script in the log', () => ran(log()), 10);
+  await until('the extension to be deleted', () => versions().length === 0);
+  await until('the environments to be removed', () => !existsSync(server) && !existsSync(second));
+  await until('the end of the script in the log', () => ran(log()));
 } finally {
   code.stop();
 }
