@@ -76,6 +76,10 @@ def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: boo
             for operator in parts.parts.operators[:_HOVER_OPERATORS]
         ]
         blocks.append(f"Most expensive on {device_name(parts.device)}: {', '.join(names)}")
+    shapes = {name: value for answer in known for name, value in answer.workload.items() if name.startswith("arg")}
+    if shapes:
+        inputs = ", ".join(f"{name} {value}" for name, value in shapes.items())
+        blocks.append(f"The file leaves sizes open; assumed are {_quoted(inputs, markdown=markdown)}")
     if refused and not known:
         quote = escaping.markdown if markdown else escaping.printable
         reasons = dict.fromkeys(reason(answer.abstained, quote) for answer in refused if answer.abstained is not None)

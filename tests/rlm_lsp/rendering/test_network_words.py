@@ -57,6 +57,12 @@ def test_a_hover_has_a_row_per_device_and_leaves_out_the_others(answers: list[Pr
     assert "|" not in plain
 
 
+def test_a_hover_names_the_sizes_that_are_assumed(answers: list[Prediction]) -> None:
+    open_sizes = replace(answers[0], workload={"batch": "1", "arg0": "1x3x384x384"})
+    assert "assumed are arg0 1x3x384x384" in network_hover("net.onnx", [open_sizes], markdown=False)
+    assert "assumed" not in network_hover("net.onnx", answers, markdown=False)
+
+
 def test_a_hover_without_a_number_says_why() -> None:
     refused = Abstention(AbstentionCode.OPEN_SIZES, {"share": "40%"})
     missing = Prediction.missing(NET, Query("latency", "pixel-3"), "model", refused)
