@@ -87,6 +87,18 @@ async def test_a_cell_has_the_hints_of_a_file_with_all_cells(start: Start, tmp_p
     assert "caller" in hover
 
 
+async def test_the_lengths_of_waits_and_the_sizes_of_the_settings_hold_in_cells(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.rlm-lsp.waits]\nnetwork = "0.5 s"\n[tool.rlm-lsp.sizes."*.ipynb"]\nrows = 5000\n'
+    )
+    cell = "import requests\ndef load(url):\n    return requests.get(url)\ndef total(rows):\n    return sum(rows)\n"
+    session = await start(editor="vscode", folder=tmp_path)
+    notebook = Notebook(session, tmp_path / "a.ipynb", [cell])
+    labels = await session.labels(notebook.texts[0].uri, 2)
+    assert "500 ms" in labels[1]
+    assert "rows=5k" in (await session.hover(notebook.texts[0].uri, 3, 5) or "")
+
+
 async def until(session: Session, uri: str, label: str) -> None:
     """Wait until the only hint of a cell is this one."""
     while list((await session.labels(uri, 1)).values()) != [label]:

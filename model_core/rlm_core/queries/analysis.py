@@ -237,24 +237,25 @@ class Analyser:
         )
         return _with_judge(read, parsed, path)
 
-    def analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
+    def analyse_cells(self, sources: Sequence[bytes], notebook: Path | None = None) -> list[list[AnalysedUnit]]:
         """The units of the Python cells of a notebook, cell by cell; a function may call those of all cells.
 
-        Each cell is analysed separately, so that a half-written one does not affect the others.
+        Each cell is analysed separately, so that a half-written one does not affect the others. The sizes and lengths
+        of waits that the settings give are those for the path ``notebook``.
 
         Raises:
             TooComplexError: all cells together have too many functions, or one is too long or takes too long to parse.
             AnalysisError: reading the cells fails.
         """
         try:
-            return self._analyse_cells(sources)
+            return self._analyse_cells(sources, notebook)
         except RlmError:
             raise
         except Exception as error:
             absorb("the analysis of a notebook", error)
             raise _failed(error) from None
 
-    def _analyse_cells(self, sources: Sequence[bytes]) -> list[list[AnalysedUnit]]:
+    def _analyse_cells(self, sources: Sequence[bytes], notebook: Path | None) -> list[list[AnalysedUnit]]:
         cells = [cell_source(source) for source in sources]
         previous, self._cells = self._cells, {}
         for cell in cells:
@@ -264,7 +265,7 @@ class Analyser:
         index, graph = merged(file.index for file in files), CallGraph()
         view = PackageView(graph.load, context_of, lambda module: None)
         return [
-            self._analysed(cell, file.units, None, ModuleScope(index, graph), view)
+            self._analysed(cell, file.units, None, ModuleScope(index, graph), view, settings_of=notebook)
             for cell, file in zip(cells, files, strict=True)
         ]
 
@@ -281,15 +282,17 @@ class Analyser:
         *,
         provisional: bool = False,
         urgent: UrgentLines | None = None,
+        settings_of: Path | None = None,
     ) -> list[AnalysedUnit]:
+        settings_of = settings_of or path
         sizes = self._sizes.of_kernels(
             parsed,
             [unit for unit in units if unit.kind in ("kernel", "module") and len(unit.text) <= MAX_UNIT_CHARACTERS],
-            path,
+            settings_of,
         )
         context = view.context(scope.index)
         structure = self._files.structure(path)
-        comments, rules = self._sizes.given(parsed, units, path)
+        comments, rules = self._sizes.given(parsed, units, settings_of)
         sizes_in_calls = self._sizes.in_calls(path, scope, context)
         of_package = self._measured.around(path) if path is not None else MeasuredFunctions()
         version = FileVersion(

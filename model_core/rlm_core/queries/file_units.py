@@ -35,18 +35,18 @@ def file_units(analyser: Analyser, path: Path, root: Path | None = None) -> list
         SourceError: the file cannot be read, or reading its text as a whole fails.
     """
     if is_notebook(path):
-        return notebook_units(analyser, read_cells(path, root))
+        return notebook_units(analyser, read_cells(path, root), path)
     sizes = analyser.network_sizes(path) if path.suffix.lower() == NETWORK_SUFFIX else {}
     parsed = read_source(path, root, sizes)
     units = analyser.analyse(parsed, path)
     return [TextUnits(parsed, [replace(unit, code=sized_network(unit.code, sizes)) for unit in units])]
 
 
-def notebook_units(analyser: Analyser, cells: Sequence[Cell]) -> list[TextUnits]:
+def notebook_units(analyser: Analyser, cells: Sequence[Cell], path: Path | None = None) -> list[TextUnits]:
     """Analyse the cells of a notebook; a function may call those of all cells.
 
     Raises:
         SourceError: the cells are too complex, or reading them fails.
     """
-    found = analyser.analyse_cells([cell.source for cell in cells])
+    found = analyser.analyse_cells([cell.source for cell in cells], path)
     return [TextUnits(cell_source(cell.source), units, cell.number) for cell, units in zip(cells, found, strict=True)]

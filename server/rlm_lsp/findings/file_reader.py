@@ -132,7 +132,7 @@ class FileReader:
             SourceError: it cannot be read or analysed.
         """
         if is_notebook(path):
-            earlier = notebook_units(self._earlier, cells_of(content, str(path)))
+            earlier = notebook_units(self._earlier, cells_of(content, str(path)), path)
             return [unit for text in earlier for unit in text.units]
         [language] = [text.parsed.language for text in texts]
         # The bytes of a network are not text.

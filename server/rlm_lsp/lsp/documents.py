@@ -434,7 +434,9 @@ class Documents:
         settled = True
         try:
             if document.uri in cells and document.language == "python":
-                units = analyser.analyse_cells(list(cells.values()))[list(cells).index(document.uri)]
+                path = path_of_uri(self.notebooks.of(document.uri) or document.uri)
+                notebook = path.resolve() if path is not None else None
+                units = analyser.analyse_cells(list(cells.values()), notebook)[list(cells).index(document.uri)]
             else:
                 units = analyser.analyse(
                     document.parsed, document.path, document.uri, is_outdated, provisional=provisional, urgent=urgent

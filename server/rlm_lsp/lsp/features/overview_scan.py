@@ -301,7 +301,7 @@ class Scanner:
         """The texts of a file, as they are in the editor where it is open."""
         opened = self._opened.get(path)
         if opened is not None and opened.is_notebook:
-            found = self._analyser.analyse_cells([document.source for document in opened.documents])
+            found = self._analyser.analyse_cells([document.source for document in opened.documents], path)
             return [
                 self._text(source, units, cell_uri=document.uri)
                 for source, document, units in zip(opened.texts, opened.documents, found, strict=True)
