@@ -12,14 +12,15 @@ releases with the same tests. Ratios of texts that fix their cost are arithmetic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric
+from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CodeText, CostRatio, Metric, Query
 
 from .calibration import bands
+from .predictor import Predictor
 
 # Half of a change counts where they agree on this much of it, next to nothing where on little, and all where on more.
 _HALF_AGREED, _STEEPNESS = 0.5, 3
@@ -67,6 +68,23 @@ def _confirmed(predicted: float, agreed: float) -> float:
     counted = abs(agreed) ** _STEEPNESS
     share = counted / (counted + _HALF_AGREED**_STEEPNESS)
     return math.copysign(share * math.sqrt(predicted * agreed), predicted)
+
+
+def of_revisions(ratio: CostRatio) -> CostRatio:
+    """The ratio of two revisions of a function, rather than of two ways to write it.
+
+    Which revision costs more is known where both texts fix the cost. Where anything is unknown, directions that hold
+    for rewrites are mostly wrong: what a commit adds is often not reached by a call.
+    """
+    return ratio if ratio.agreed is None else revised(replace(ratio, is_decided=False))
+
+
+def compare_revisions(
+    predictor: Predictor, pairs: Sequence[tuple[CodeText, CodeText]], queries: Sequence[Sequence[Query]]
+) -> list[list[CostRatio]] | None:
+    """Compare the revisions of units; None where the model cannot compare texts."""
+    ratios = predictor.compare(pairs, queries)
+    return [[of_revisions(ratio) for ratio in line] for line in ratios] if ratios is not None else None
 
 
 def revised(ratio: CostRatio) -> CostRatio:

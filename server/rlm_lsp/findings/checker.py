@@ -192,10 +192,13 @@ class Checker:
         return self._predictor.predict([code for code, _ in questions], [queries for _, queries in questions])
 
     def _compare(self, questions: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]) -> list[list[CostRatio]]:
+        # Imports numpy, which a check without a comparison does not need.
+        from rlm_core.inference.revisions import compare_revisions
+
         assert self._predictor is not None
         self.compared += len(questions)
         pairs = [(before, after) for before, after, _ in questions]
-        ratios = self._predictor.compare(pairs, [queries for *_, queries in questions])
+        ratios = compare_revisions(self._predictor, pairs, [queries for *_, queries in questions])
         if ratios is None:
             raise ModelError(f"--diff: {self._predictor.model_id} cannot compare two texts; name an exported model")
         return ratios

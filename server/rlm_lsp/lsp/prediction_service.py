@@ -298,7 +298,10 @@ class PredictionService:
     def compare(
         self, predictor: Predictor, pairs: Sequence[tuple[CodeText, CodeText, Sequence[Query]]]
     ) -> list[tuple[CostRatio, ...]] | None:
-        """The ratios of costs between two texts; None when the model cannot compare. Call it on a worker."""
+        """The ratios of costs between two revisions; None when the model cannot compare. Call it on a worker."""
+        # Imports numpy, which the server's start must not.
+        from rlm_core.inference.revisions import compare_revisions
+
         keys = [
             content_key(before, (), predictor.model_id) + content_key(after, queries, predictor.model_id)
             for before, after, queries in pairs
@@ -307,7 +310,7 @@ class PredictionService:
             answers = {key: self._changes[key] for key in keys if key in self._changes}
         missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in answers}
         texts = [(before, after) for before, after, _ in missing.values()]
-        ratios = predictor.compare(texts, [queries for *_, queries in missing.values()])
+        ratios = compare_revisions(predictor, texts, [queries for *_, queries in missing.values()])
         if ratios is None:
             return None
         computed = {key: tuple(line) for key, line in zip(missing, ratios, strict=True)}

@@ -171,7 +171,8 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         """Predict how the cost changes between two texts (before, after), or between a git revision and a file (path).
 
         A ratio below 1 means that the second version is cheaper. Where the direction is null, it is unknown. Give the
-        sizes of inputs: what they decide is the most reliable.
+        sizes of inputs: what they decide is the most reliable. To ask which of two ways to write a function is faster,
+        give both texts: of two revisions a direction is given only where both fix their cost.
         """
         selection = _selection(None, device, workload)
         if path is not None and before is None and after is None:

@@ -16,6 +16,7 @@ from rlm_core.inference.explain import explain, strongest
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.inference.ranking import CONFIDENCE, rank
+from rlm_core.inference.revisions import compare_revisions
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_variants import variant_reader
@@ -150,7 +151,12 @@ class AgentTools:
             RlmError: a text cannot be used, there is nothing to compare, or the model cannot compare.
         """
         return self._compared(
-            self._units.of_code(roots, before), self._units.of_code(roots, after), selection, unit, after.sizes
+            self._units.of_code(roots, before),
+            self._units.of_code(roots, after),
+            selection,
+            unit,
+            after.sizes,
+            are_revisions=False,
         )
 
     def rank(
@@ -209,7 +215,8 @@ class AgentTools:
         rules = lambda path: without_sizes(self._units.size_rules(path))  # noqa: E731
         analysed = Analyser(self._units.overlay_of(checked.overlay), size_rules=rules).analyse(earlier, file)
         before = [RequestedUnit(file, earlier, entry) for entry in analysed]
-        return self._compared(before, self._units.of_code(roots, Code(path)), selection, unit, sizes or {})
+        after = self._units.of_code(roots, Code(path))
+        return self._compared(before, after, selection, unit, sizes or {}, are_revisions=True)
 
     def explain(
         self, roots: Roots, code: Code, selection: QuerySelection, unit: str | None = None
@@ -320,6 +327,8 @@ class AgentTools:
         selection: QuerySelection,
         unit: str | None,
         sizes: Mapping[str, float],
+        *,
+        are_revisions: bool,
     ) -> tuple[list[str], Comparison]:
         after = sized(named(after, unit) if unit is not None else after, sizes, before)
         diffs = unit_diffs([entry.analysed for entry in before], [entry.analysed for entry in after])
@@ -339,7 +348,8 @@ class AgentTools:
         lines: list[str] = []
         rows: list[RatioRow] = []
         for start in range(0, len(pairs), _STEP_UNITS):
-            for analysed, change, *predictions in self._ratios(pairs[start : start + _STEP_UNITS], selection):
+            step = pairs[start : start + _STEP_UNITS]
+            for analysed, change, *predictions in self._ratios(step, selection, are_revisions=are_revisions):
                 qualname = analysed.unit.qualname
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
@@ -353,11 +363,16 @@ class AgentTools:
         return [*lines, *([rest] if rest else [])], Comparison(rows=rows, unchanged=unchanged, new=new)
 
     def _ratios(
-        self, pairs: Sequence[tuple[AnalysedUnit, CodeText, CodeText]], selection: QuerySelection
+        self,
+        pairs: Sequence[tuple[AnalysedUnit, CodeText, CodeText]],
+        selection: QuerySelection,
+        *,
+        are_revisions: bool,
     ) -> Iterable[tuple[AnalysedUnit, CostRatio, Prediction, Prediction]]:
         predictor = self._predictor
         queries = [queries_for(predictor, after, selection) for _, _, after in pairs]
-        ratios = predictor.compare([(before, after) for _, before, after in pairs], queries)
+        texts = [(before, after) for _, before, after in pairs]
+        ratios = compare_revisions(predictor, texts, queries) if are_revisions else predictor.compare(texts, queries)
         if ratios is None:
             raise ModelError(f"{predictor.model_id} cannot compare two texts; start the server with an exported model")
         earlier = predictor.predict([before for _, before, _ in pairs], queries)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.inference.calibration import bands
-from rlm_core.inference.revisions import agreement, revised
+from rlm_core.inference.revisions import agreement, of_revisions, revised
 from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric
 
 from tests.fakes import quantiles
@@ -45,6 +45,14 @@ def test_a_revised_ratio_has_the_predicted_direction_and_a_smaller_change(
     band = found.bands[0]
     assert (band.low, band.high) == (found.quantiles[LEVELS.index(0.1)], found.quantiles[LEVELS.index(0.9)])
     assert band.source.task == f"revisions/call/{metric}"
+
+
+def test_only_texts_that_fix_their_cost_say_which_revision_costs_more() -> None:
+    fixed, open_ = ratio_of(2.0, None), ratio_of(2.0, 2.0)
+    assert of_revisions(fixed) == fixed
+    assert open_.direction == "higher"
+    assert of_revisions(open_).direction is None
+    assert of_revisions(of_revisions(open_)) == of_revisions(open_)
 
 
 def test_a_small_change_hardly_counts_and_a_large_agreed_one_does() -> None:

@@ -430,7 +430,9 @@ async def test_a_file_is_compared_with_a_git_revision(tmp_path: Path) -> None:
         assert "no revision 'nothing'" in await refused(client, "compare", path="a.py", revision="nothing")
     assert [row["qualname"] for row in answer["rows"]] == ["f", "f"]
     assert (answer["unchanged"], answer["new"]) == (["kept"], ["added"])
-    assert [row["ratio"] for row in answer["rows"]] == [row["ratio"] for row in texts["rows"]]
+    # A commit may change what most calls do not reach, so that only two texts to choose from have a direction.
+    assert (answer["rows"][0]["direction"], texts["rows"][0]["direction"]) == (None, "higher")
+    assert "cannot tell which costs more" in text
     assert "unchanged: kept; new: added" in text
     assert checked["compared"] == 1
 
