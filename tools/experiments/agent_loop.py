@@ -81,13 +81,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One task: medians in seconds, the answers about its pairs, and the versions that ``rank`` would measure."""
+    """One task: medians in seconds, the answers about its pairs, and the versions that ``rank`` says to measure."""
 
     name: str
     seconds: tuple[float, ...]
     answers: tuple[Answer, ...]
     to_measure: tuple[int, ...]
-    chances: tuple[float, ...]
 
 
 def own_tasks() -> list[Versions]:
@@ -184,7 +183,7 @@ async def play(task: Versions, client: Client, seconds: tuple[float, ...]) -> Ou
     ranking = await ask(client, "rank", candidates=list(task.texts), sizes=sizes, unit=task.name)
     ranked = ranking["candidates"]
     to_measure = tuple(entry["place"] for entry in ranked[: ranking["measure"]])
-    return Outcome(task.name, seconds, tuple(answers), to_measure, tuple(entry["chance"] for entry in ranked))
+    return Outcome(task.name, seconds, tuple(answers), to_measure)
 
 
 async def run(tasks: Sequence[Versions]) -> list[Outcome]:

@@ -1,4 +1,4 @@
-"""``rlm-lsp rank``: several texts of one function -> the chance of each to be the fastest, and which to measure."""
+"""``rlm-lsp rank``: several texts of one function -> which of them to measure, and which are known to be slower."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import click
 from rlm_core import RlmError, loading
 from rlm_core.errors import DataError
-from rlm_core.inference.ranking import CONFIDENCE, MOST_CANDIDATES, Ranking, rank
+from rlm_core.inference.ranking import MOST_CANDIDATES, Ranking, rank
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.file_units import file_units
 from rlm_core.queries.size_comments import read_quantity
@@ -30,13 +30,6 @@ from . import options
     multiple=True,
     help="Size of an input, such as items=10k or 'rows[]=200'; repeatable.",
 )
-@click.option(
-    "--confidence",
-    metavar="P",
-    type=click.FloatRange(0.5, 0.99),
-    default=CONFIDENCE,
-    help="The chance with which the fastest should be among those to measure.",
-)
 @options.output_format("text", "json", help="Lines of text, or JSON.")
 @options.model
 @options.threads
@@ -45,15 +38,14 @@ from . import options
 def command(
     candidates: tuple[str, ...],
     sizes: tuple[str, ...],
-    confidence: float,
     form: Literal["text", "json"],
     model: str,
     threads: int,
 ) -> None:
-    """Rank several versions of one function by latency, and say how many of them to measure.
+    """Say which of several versions of one function to measure: those of which no other is known to be faster.
 
-    Name a file with one function, or FILE::NAME for a function in a file. Versions are compared in pairs; where it is
-    unknown which of two is faster, both keep their chance. With --size, versions are compared at these sizes.
+    Name a file with one function, or FILE::NAME for a function in a file. With --size, versions are compared at these
+    sizes.
     """
     given = [_size(text) for text in sizes]
     analyser = Analyser()
@@ -61,7 +53,7 @@ def command(
     if not 2 <= len(texts) <= MOST_CANDIDATES:
         raise DataError(f"rank: name 2 to {MOST_CANDIDATES} candidates")
     with console.failures():
-        ranking = rank(loading.load_corrected(model, threads=threads, stored=True), texts, given, confidence)
+        ranking = rank(loading.load_corrected(model, threads=threads, stored=True), texts, given)
     if form == "json":
         click.echo(json.dumps(ranking_fields(ranking, candidates), indent=2))
     else:
@@ -72,9 +64,11 @@ def command(
 def ranking_fields(ranking: Ranking, names: tuple[str, ...]) -> dict[str, object]:
     """The fields of a ranking as JSON has them."""
     return {
-        "candidates": [{"candidate": names[one.place], "chance": one.chance} for one in ranking.candidates],
+        "candidates": [
+            {"candidate": names[one.place], "slower_than": [names[place] for place in one.slower_than]}
+            for one in ranking.candidates
+        ],
         "measure": ranking.measure,
-        "confidence": ranking.confidence,
         "compared": ranking.compared,
         "pairs": ranking.pairs,
         "at_sizes": ranking.at_sizes,

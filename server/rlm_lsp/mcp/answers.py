@@ -159,18 +159,17 @@ class Comparison(Answer):
 
 
 class CandidateAnswer(Answer):
-    """A candidate by its place in the request, from 0, and the chance that it is the fastest."""
+    """A candidate by its place in the request, from 0, and the places of those that are known to be faster."""
 
     place: int
-    chance: float
+    slower_than: list[int]
 
 
 class RankingAnswer(Answer):
     """The answer of ``rank``."""
 
-    candidates: list[CandidateAnswer] = Field(description="The most promising first")
-    measure: int = Field(description="So many of the first contain the fastest with the confidence")
-    confidence: float
+    candidates: list[CandidateAnswer] = Field(description="Those to measure first")
+    measure: int = Field(description="How many of the first to measure: no other is known to be faster than these")
     compared: int = Field(description="Pairs of which one is known to be faster")
     pairs: int
 

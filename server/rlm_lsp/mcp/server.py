@@ -19,7 +19,6 @@ from pydantic import Field, ValidationError
 from rlm_core.boundary import absorb
 from rlm_core.errors import RlmError
 from rlm_core.inference.query_selection import QuerySelection
-from rlm_core.inference.ranking import CONFIDENCE
 from rlm_core.queries.size_comments import read_quantity
 from rlm_core.types import Metric
 
@@ -45,9 +44,9 @@ programming problems, latency of Triton kernels and PyTorch modules. Nothing is 
 band in parentheses: about 80 % of true values are inside, for inputs like those of a project's tests, often small
 ones. For larger inputs give their `sizes`, and look at growth and waits. Ratios of two versions are for the same
 inputs, or at the sizes that you give: give them. `compare` says which of two ways to write a function is
-cheaper where more than 80 % of such answers were right for rewrites, and otherwise that it cannot tell. For ordinary
-commits, most such answers were wrong: do not report them. How many times cheaper it is, is known much less well. `rank`
-says which of several versions of a function to measure. A regression, faster growth or a loop that may not end is a
+cheaper where more than 80 % of such answers were right for rewrites, and otherwise that it cannot tell. Of two git
+revisions it says so only where both fix their cost. How many times cheaper it is, is known much less well. `rank` says
+which of several versions of a function to measure. A regression, faster growth or a loop that may not end is a
 hint about where to look, not a reason to reject a change. To be sure, measure."""
 
 
@@ -196,13 +195,10 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         language: _Language = "python",
         unit: _UnitName = None,
         sizes: _Sizes = None,
-        confidence: Annotated[
-            float, Field(ge=0.5, le=0.99, description="Chance with which the fastest is among those to measure")
-        ] = CONFIDENCE,
     ) -> Annotated[CallToolResult, RankingAnswer]:
-        """Rank versions of one function by latency, and say how many of the first ones to measure.
+        """Say which of several versions of one function to measure: those of which no other is known to be faster.
 
-        Each has the chance that it is the fastest. Where two versions cannot be distinguished, both keep theirs.
+        In about 85 % of problems, one of them is within 1.2 times of the fastest.
         """
         return answered(
             roots,
@@ -210,7 +206,6 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
                 folders,
                 [Code(None, text, language, _read_sizes(sizes)) for text in candidates],
                 unit,
-                confidence,
             ),
         )
 

@@ -15,7 +15,7 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.explain import explain, strongest
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.inference.ranking import CONFIDENCE, rank
+from rlm_core.inference.ranking import rank
 from rlm_core.inference.revisions import compare_revisions
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -160,11 +160,7 @@ class AgentTools:
         )
 
     def rank(
-        self,
-        roots: Roots,
-        candidates: Sequence[Code],
-        unit: str | None = None,
-        confidence: float = CONFIDENCE,
+        self, roots: Roots, candidates: Sequence[Code], unit: str | None = None
     ) -> tuple[list[str], RankingAnswer]:
         """Rank texts of one function by latency; the sizes are those of the first candidate.
 
@@ -179,11 +175,12 @@ class AgentTools:
                 raise DataError(f"candidate {number}: name one function of these: {names_of(units)}")
             texts.append(chosen[0].analysed.code)
         sizes = [SizeValue(name, value) for name, value in candidates[0].sizes.items()] if candidates else []
-        ranking = rank(self._predictor, texts, sizes, confidence)
+        ranking = rank(self._predictor, texts, sizes)
         answer = RankingAnswer(
-            candidates=[CandidateAnswer(place=one.place, chance=one.chance) for one in ranking.candidates],
+            candidates=[
+                CandidateAnswer(place=one.place, slower_than=list(one.slower_than)) for one in ranking.candidates
+            ],
             measure=ranking.measure,
-            confidence=ranking.confidence,
             compared=ranking.compared,
             pairs=ranking.pairs,
         )

@@ -1,25 +1,27 @@
-"""A ranking of candidates -> lines of text: the chance of each to be the fastest, and how many to measure."""
+"""A ranking of candidates -> lines of text: which to measure, and what the others are slower than."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlm_core.inference.ranking import Ranking
+from rlm_core.inference.ranking import CLOSE, CONFIDENCE, Ranking
 
 from .escaping import printable
 from .finding_messages import percent
 
 
 def ranking_lines(ranking: Ranking, names: Sequence[str]) -> list[str]:
-    """``62 %  a.py::f`` for each candidate, and ``measure the first 2: ...``; ``names`` are in the order given."""
-    rows = [(percent(candidate.chance), names[candidate.place]) for candidate in ranking.candidates]
-    width = max(len(chance) for chance, _ in rows)
-    lines = [f"{chance:>{width}}  {printable(name)}" for chance, name in rows]
-    if not ranking.compared:
-        return [*lines, "cannot tell which is faster: measure all"]
-    which = "all" if ranking.measure == len(rows) else f"the first {ranking.measure}"
-    if ranking.measure == 1:
-        which = "the first"
-    inside = f"the fastest is among them with at least {percent(ranking.confidence)} probability"
-    decided = f"{ranking.compared} of {ranking.pairs} pairs could be distinguished"
-    return [*lines, f"measure {which}: {inside} ({decided})"]
+    """``a.py::f`` or ``b.py: slower than a.py::f`` for each candidate, and how many of the first ones to measure.
+
+    ``names`` are those of the candidates in the order given.
+    """
+    lines = []
+    for candidate in ranking.candidates:
+        name, faster = names[candidate.place], [names[place] for place in candidate.slower_than]
+        lines.append(printable(f"{name}: slower than {', '.join(faster)}" if faster else name))
+    if ranking.measure == len(lines):
+        return [*lines, "cannot tell which is the fastest: measure all"]
+    close = f"within {CLOSE:g} times of the fastest, with about {percent(CONFIDENCE)} probability"
+    decided = f"({ranking.compared} of {ranking.pairs} pairs could be distinguished)"
+    which = "the first: it is" if ranking.measure == 1 else f"the first {ranking.measure}: one of them is"
+    return [*lines, f"measure {which} {close} {decided}"]

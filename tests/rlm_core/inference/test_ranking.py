@@ -8,7 +8,7 @@ import rlm_core
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
-from rlm_core.inference.ranking import MOST_CANDIDATES, fastest, rank
+from rlm_core.inference.ranking import MOST_CANDIDATES, rank, ranked
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, SizeValue
@@ -22,40 +22,41 @@ def _call(text: str) -> CodeText:
     return Analyser().analyse(ParsedSource(text.encode(), "python"))[-1].code
 
 
-@given(st.integers(2, 8).flatmap(lambda n: st.lists(st.floats(0.05, 0.95), min_size=n * n, max_size=n * n)))
-def test_chances_add_up_and_follow_what_is_known_of_pairs(values: list[float]) -> None:
+@given(st.integers(1, 8).flatmap(lambda n: st.lists(st.booleans(), min_size=n * n, max_size=n * n)))
+def test_what_is_left_out_is_slower_than_what_is_measured(values: list[bool]) -> None:
     count = int(len(values) ** 0.5)
     faster = np.triu(np.array(values).reshape(count, count), 1)
-    faster += np.tril(1 - faster.T, -1) + np.eye(count) / 2
-    chances = fastest(faster)
-    assert chances.sum() == pytest.approx(1)
-    assert (chances > 0).all()
-    # The same candidates in another order have the same chances.
-    assert fastest(faster[::-1, ::-1]) == pytest.approx(chances[::-1], abs=1e-6)
-    wins = faster.sum(axis=1)
-    assert (np.argsort(-chances) == np.argsort(-wins)).all() or np.ptp(np.sort(wins)) < 1 or len(set(wins)) < count
+    faster |= np.tril(~np.array(values).reshape(count, count).T, -1) & np.tril(np.ones_like(faster), -1)
+    order = ranked(faster)
+    assert sorted(candidate.place for candidate in order) == list(range(count))
+    measured = {candidate.place for candidate in order if not candidate.slower_than}
+    assert measured
+    assert [bool(candidate.slower_than) for candidate in order] == sorted(bool(one.slower_than) for one in order)
+    for candidate in order:
+        assert candidate.place in measured or measured & set(candidate.slower_than)
+        assert candidate.place not in candidate.slower_than
 
 
-def test_two_candidates_have_the_chances_of_their_pair() -> None:
-    assert fastest(np.array([[0.5, 0.9], [0.1, 0.5]])) == pytest.approx([0.9, 0.1], abs=0.06)
-    assert fastest(np.full((4, 4), 0.5)) == pytest.approx([0.25] * 4)
+def test_a_circle_leaves_none_of_its_candidates_out() -> None:
+    faster = np.zeros((4, 4), dtype=bool)
+    for one, other in ((0, 1), (1, 2), (2, 0), (2, 3)):
+        faster[one, other] = True
+    order = ranked(faster)
+    assert [candidate.place for candidate in order] == [0, 1, 2, 3]
+    assert [candidate.slower_than for candidate in order] == [(), (), (), (0, 1, 2)]
 
 
-def test_the_facts_rank_candidates_and_say_how_many_to_measure() -> None:
+def test_the_facts_rank_candidates_and_say_which_to_measure() -> None:
     sizes = [SizeValue("items", 1e4)]
-    ranking = rank(rlm_core.load(), [_call(SLOW), _call(FAST), _call(FETCHED)], sizes, 0.6)
+    ranking = rank(rlm_core.load(), [_call(SLOW), _call(FAST), _call(FETCHED)], sizes)
     assert (ranking.compared, ranking.pairs, ranking.at_sizes) == (2, 3, True)
-    assert [candidate.place for candidate in ranking.candidates] == [1, 2, 0]
+    assert [(one.place, one.slower_than) for one in ranking.candidates] == [(1, ()), (2, ()), (0, (1, 2))]
     assert ranking.measure == 2
-    assert sum(candidate.chance for candidate in ranking.candidates) == pytest.approx(1)
-    everything = rank(rlm_core.load(), [_call(SLOW), _call(FAST)], sizes, 0.99)
-    assert everything.measure == 2
 
 
 def test_what_cannot_be_distinguished_is_all_measured() -> None:
     ranking = rank(rlm_core.load(), [_call(FETCHED), _call(FETCHED.replace("distinct", "unique"))])
     assert (ranking.compared, ranking.measure) == (0, 2)
-    assert [candidate.chance for candidate in ranking.candidates] == pytest.approx([0.5, 0.5])
 
 
 def test_it_takes_several_functions() -> None:

@@ -386,9 +386,9 @@ async def test_candidates_are_ranked_at_the_sizes(tmp_path: Path) -> None:
         assert "takes 2 to 30 candidates, not 1" in await refused(client, "rank", candidates=texts[:1])
         assert "there is no unit 'g'" in await refused(client, "rank", candidates=texts, unit="g")
     assert answer["candidates"][0]["place"] == 1
-    assert answer["pairs"] == 3
-    assert sum(one["chance"] for one in answer["candidates"]) == pytest.approx(1)
-    assert text.splitlines()[0].endswith("candidate 1")
+    assert (answer["pairs"], answer["measure"]) == (3, 2)
+    assert answer["candidates"][2]["slower_than"] == [1, 2]
+    assert text.splitlines()[2] == "candidate 0: slower than candidate 1, candidate 2"
 
 
 async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
