@@ -35,8 +35,8 @@ _MOST_COST = 1e30
 _ROUNDING = 1e-9
 # More runs of an unknown part are those of a loop over a constant, which may be in a branch.
 _MOST_CERTAIN = 4
-_LEAST_CHANGE = math.log10(1.05)
-"""A likely change below this is none: unit costs are not known better, and a rewrite of one line is not a change."""
+_LEAST_CHANGE = math.log10(1.1)
+"""A likely change below this is none: unit costs are not known better, and a comprehension as a loop is no change."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
 _EVEN_OPERATIONS = frozenset({"format", "bool", "iter"})
 # What a size may come from if the user asked about it, rather than where it was seen.

@@ -71,11 +71,12 @@ def _generated(
     note_reading(context, first.iter)
     iterable = special(context, iterable, "__iter__") or iterable
     trips = context.consume(iterable)
-    bind_items(context, first.target, iterable)
     loop = Loop(trips=trips)
     context.frame.loops.append(loop)
     share = ONE
     with context.region() as body:
+        context.meter.spend(primitive("loop.for"))
+        bind_items(context, first.target, iterable)
         for test in first.ifs:
             condition = judge(context, test)
             context.meter.spend(primitive("branch"))
