@@ -19,6 +19,7 @@ _TEXT = {"str": 41.0, "bytes": 33.0, "bytearray": 57.0}
 _DEQUE_BLOCK = 64
 DICT_ENTRY = 50.0  # of a dictionary's table, averaged over sizes
 ARRAY_HEADER = 80.0  # of array.array
+TEXT_HEADER = 49.0  # of a text of ASCII characters, with the one behind its end and its share of alignment
 # A generator, its frame, and what it iterates over.
 GENERATOR = constant(440.0)
 KINDS = frozenset({*_EMPTY, *_TEXT})

@@ -6,11 +6,13 @@ import ast
 
 from .. import library
 from ..bounds.transitions import is_symbolic
+from ..domain import object_sizes
 from ..domain.context import Context
-from ..domain.quantities import ONE, constant
+from ..domain.quantities import ONE, Quantity, constant
 from ..domain.records import replace
 from ..domain.syntax import GROWING, SHRINKING
 from ..domain.values import NONE, UNKNOWN, Value
+from ..library.encoding import row_width, text_width
 from ..library.unit_costs import primitive
 from .bindings import fill, grow, shrink
 from .expressions import attribute_of
@@ -116,8 +118,9 @@ _WITH_KEYWORDS = frozenset(
 """Methods of containers and text that take keywords."""
 _REMOVING = SHRINKING | {"remove", "discard"}
 _MERGING = frozenset({"extend", "update", "extendleft"})
-_INNER_ITEM_BYTES = 9.0  # a reference in a list that reserves an eighth more
-_MEMORY_FILES = {"io.StringIO": 1.0, "io.BytesIO": 1.0}  # bytes per character
+_MEMORY_FILES = {"io.StringIO": 0.0, "io.BytesIO": 1.0}  # bytes per character; a StringIO lists what is written
+_REFERENCE = 9.0  # in a list that reserves an eighth more
+_ROW_WRITER = "csv.writer()"
 # Methods that tell the kind of their receiver: only containers or text have them.
 _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
     # Text has the last two as well: both look at all that is there.
@@ -162,10 +165,15 @@ def apply_effects(context: Context, function: ast.Attribute, receiver: Value, ar
         _fill_inner(context, function, args)
         return
     name = function.value.id
-    if method == "write" and receiver.name in _MEMORY_FILES and receiver.size is not None:
-        written = context.length(args[0])
-        held = receiver.bytes + written.times(_MEMORY_FILES[receiver.name])
-        context.frame.bind(name, replace(receiver, size=receiver.size + written, bytes=held))
+    if method == "write":
+        _write(context, name, ONE, context.length(args[0]), args[0].bytes)
+        return
+    if method == "writelines":
+        item = args[0].item or UNKNOWN
+        _write(context, name, context.length(args[0]), text_width(item), item.bytes)
+        return
+    if receiver.name == _ROW_WRITER:
+        _write_rows(context, method, receiver, args[0])
         return
     if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
         return
@@ -178,8 +186,29 @@ def apply_effects(context: Context, function: ast.Attribute, receiver: Value, ar
         grow(context, name, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
 
 
+def _write(context: Context, name: str, count: Quantity, width: Quantity, held: Quantity) -> None:
+    """``count`` texts of ``width`` characters, which hold ``held`` bytes, are written to a file in memory."""
+    file = context.frame.names.get(name)
+    if file is None or file.name not in _MEMORY_FILES or file.size is None:
+        return
+    each = constant(_REFERENCE) + held if file.name == "io.StringIO" else width.times(_MEMORY_FILES[file.name])
+    context.frame.bind(name, replace(file, size=file.size + count * width, bytes=file.bytes + count * each))
+    context.hold()
+
+
+def _write_rows(context: Context, method: str, writer: Value, argument: Value) -> None:
+    """A writer of rows writes each as one text to its file, if that is the only one in memory here."""
+    files = [name for name, value in context.frame.names.items() if value.name in _MEMORY_FILES]
+    kind = writer.item.name if writer.item is not None else ""
+    if len(files) != 1 or context.frame.names[files[0]].name != kind or method not in ("writerow", "writerows"):
+        return
+    count = context.length(argument) if method == "writerows" else ONE
+    width = row_width(argument if method == "writerow" else argument.item or UNKNOWN)
+    _write(context, files[0], count, width, width + constant(object_sizes.TEXT_HEADER))
+
+
 def _fill_inner(context: Context, function: ast.Attribute, args: list[Value]) -> None:
     """``groups[key].append(item)``: the container that the name holds grows by what an inner one takes."""
     if function.attr not in GROWING:
         return
-    fill(context, function.value, constant(_INNER_ITEM_BYTES) + args[-1].bytes)
+    fill(context, function.value, constant(_REFERENCE) + args[-1].bytes)

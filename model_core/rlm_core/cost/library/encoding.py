@@ -9,6 +9,7 @@ from ..domain.quantities import ONE, ZERO, Quantity, constant
 from ..domain.records import replace
 from ..domain.values import NONE, UNKNOWN, Call, Entries, Value
 from .rules import (
+    SHORT,
     Rule,
     argument,
     bare,
@@ -21,6 +22,10 @@ from .unit_costs import each, primitive, seconds
 
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "frozenset", "deque"})
 _MOST_DEPTH = 6
+_FIELDS = 6.0  # of a row of a table
+_ROW_BUFFER = 131072.0  # in which a writer puts a row together: MEM_INCR of Modules/_csv.c in four bytes each
+# Characters of values as they are written: a float has as many digits as it needs.
+_WIDTHS = {"int": 5.0, "float": 9.0, "bool": 4.5, "none": 0.0}
 _PAIR, _CSV_LINE = 12.0, 30.0  # characters of a pair in an address, and of a line of a table
 
 
@@ -138,6 +143,42 @@ def packed(call: Call) -> Value:
     except struct.error:
         size = 8
     return text(constant(size), "bytes")
+
+
+def text_width(value: Value) -> Quantity:
+    """The characters of a value as a text."""
+    if value.kind in _WIDTHS:
+        return constant(_WIDTHS[value.kind])
+    return value.size if value.kind in ("str", "bytes") and value.size is not None else SHORT
+
+
+def row_width(row: Value) -> Quantity:
+    """The characters of a row of a table, with separators and the end of the line."""
+    if row.kind == "dict" and isinstance(row.payload, Entries) and row.payload.pairs:
+        fields = [part for _, part in row.payload.pairs]
+    else:
+        parts = row.payload if isinstance(row.payload, tuple) else ()
+        fields = [part for part in parts if isinstance(part, Value)]
+    if fields:
+        return sum((text_width(field) + ONE for field in fields), ONE)
+    count = row.size if row.size is not None else constant(_FIELDS)
+    return count * (text_width((row.entry if row.kind == "dict" else row.item) or UNKNOWN) + ONE) + ONE
+
+
+def csv_writer(call: Call) -> Value:
+    """``csv.writer(file)``: its item is the file, by its type."""
+    call.spend(seconds("csv.reader"))
+    file = Value("object", name=argument(call, 0, "csvfile").name)
+    return Value("object", name="csv.writer()", item=file, bytes=constant(_ROW_BUFFER))
+
+
+def csv_rows(call: Call) -> Value:
+    """``writer.writerows(rows)``."""
+    rows = argument(call, 0)
+    count, row = call.consume(rows), rows.item or UNKNOWN
+    fields = row.size if row.size is not None else constant(_FIELDS)
+    call.spend(count * seconds("csv.writerow", fields))
+    return NONE
 
 
 def csv_reader(call: Call) -> Value:

@@ -6,7 +6,9 @@ with four.
 
 from __future__ import annotations
 
+from ..domain import object_sizes
 from ..domain.quantities import ONE, ZERO, Quantity, constant
+from ..domain.records import replace
 from ..domain.values import UNKNOWN, Call, Value
 from .rules import Rule, argument, bare, receiver, rows
 from .unit_costs import each, seconds
@@ -26,24 +28,34 @@ def made(type_: str, from_: str) -> Rule:
     def rule(call: Call) -> Value:
         data = argument(call, 0, "data")
         call.spend(seconds(from_))
-        size = ZERO
+        size, columns = ZERO, COLUMNS if type_ == FRAME else ONE
         if data is UNKNOWN or data.kind == "none":
             return rows(type_, size)
         if data.kind == "dict":
             column = data.entry or UNKNOWN
             is_column = column.kind in ("list", "array", "object", "tuple", "unknown") or column.name == SERIES
             size = call.length(column) if is_column else ONE
-            call.spend(seconds(f"{from_}.columns", call.length(data) if type_ == FRAME else ZERO))
-            call.spend(seconds(f"{from_}.values", size if column.kind not in ("array", "object") else ZERO))
+            columns = call.length(data) if type_ == FRAME else ONE
+            call.spend(seconds(f"{from_}.columns", columns if type_ == FRAME else ZERO))
+            is_boxed = column.kind not in ("array", "object")
+            call.spend(seconds(f"{from_}.values", size if is_boxed else ZERO))
         elif data.kind == "array":
-            size = data.shape[0] if data.shape else call.length(data)
+            return rows(type_, data.shape[0] if data.shape else call.length(data))
         elif data.kind == "object":
-            size = call.length(data)
+            return rows(type_, call.length(data))
         else:
             size = call.consume(data)
             item = data.item or UNKNOWN
-            call.spend(seconds(f"{from_}.rows" if item.kind in ("dict", "tuple", "list") else f"{from_}.values", size))
-        return rows(type_, size)
+            is_row = item.kind in ("dict", "tuple", "list", "unknown") and type_ == FRAME
+            given = argument(call, 2, "columns")
+            columns = (call.length(given) if given.size is not None else item.size or columns) if is_row else columns
+            is_boxed = True
+            call.spend(seconds(f"{from_}.rows" if is_row else f"{from_}.values", size))
+        held = (size * columns).times(object_sizes.REFERENCE)
+        if is_boxed:
+            # References to all values or a copy of all columns, and a column that is tried as four types.
+            call.allocate(held + size.times(4 * object_sizes.REFERENCE))
+        return replace(rows(type_, size), bytes=held)
 
     return rule
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rlm_core.cost.domain.quantities import of_size
+from rlm_core.cost.domain.quantities import constant, of_size
 from rlm_core.cost.domain.values import Value
 from rlm_core.cost.library.unit_costs import table
 
@@ -141,3 +141,20 @@ def test_an_attribute_of_an_object_of_unknown_size_has_none() -> None:
 
 def test_a_pool_that_starts_a_call_waits_for_no_network() -> None:
     assert not facts_of("def f(pool, work):\n    return pool.apply_async(work)\n").waits
+
+
+@pytest.mark.parametrize(
+    ("expression", "columns"),
+    [
+        ("pd.DataFrame([{'a': 1, 'b': 2.0, 'c': 'x'} for i in range(1000)])", 3),
+        ("pd.DataFrame([(1, 2) for i in range(1000)])", 2),
+        ("pd.DataFrame({'a': [1] * 1000, 'b': [2] * 1000})", 2),
+        ("pd.DataFrame(rows, columns=['a', 'b', 'c', 'd', 'e'])", 5),
+    ],
+)
+def test_a_table_holds_a_value_per_row_and_column(expression: str, columns: int) -> None:
+    rows = Value("list", size=constant(1000.0))
+    value = evaluated(expression, pd=Value("module", name="pandas"), rows=rows)
+    assert value.name == "pandas.DataFrame"
+    assert value.bytes.constant is not None
+    assert value.bytes.constant[1] == pytest.approx(8 * 1000 * columns)
