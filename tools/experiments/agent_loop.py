@@ -166,9 +166,10 @@ async def ask(client: Client, tool: str, **arguments: Any) -> Mapping[str, Any]:
         RuntimeError: the tool refuses.
     """
     answer = await client.call_tool(tool, arguments)
-    if answer.structured_content is None:
+    fields: Mapping[str, Any] | None = answer.structured_content
+    if fields is None:
         raise RuntimeError(str(answer))
-    return answer.structured_content
+    return fields
 
 
 async def play(task: Versions, client: Client, seconds: tuple[float, ...]) -> Outcome:

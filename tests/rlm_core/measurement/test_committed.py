@@ -16,6 +16,7 @@ from rlm_core import DataError
 from rlm_core.measurement import Measurement, source_hash
 from rlm_core.measurement import committed as room
 from rlm_core.measurement.committed import FILE, FOLDER, CommittedIndex, export_committed, read_committed, read_units
+from rlm_core.measurement.committed_units import CommittedUnit
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Unit
@@ -254,7 +255,7 @@ def test_only_lines_about_what_is_looked_up_are_decoded(root: Path, monkeypatch:
     decoded: list[bytes] = []
     decode = room._unit
 
-    def counted(line: bytes) -> room.CommittedUnit:
+    def counted(line: bytes) -> CommittedUnit:
         decoded.append(line)
         return decode(line)
 
