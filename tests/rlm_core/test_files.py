@@ -175,6 +175,7 @@ DIRECT_READS = {
     "server/rlm_lsp/cli/bench.py",  # what the user named
     "server/rlm_lsp/cli/doctor.py",  # the system
     "server/rlm_lsp/lsp/stdio.py",  # the system
+    "server/rlm_lsp/mcp/skill.py",  # the package
     "server/rlm_lsp/rendering/report_page.py",  # the package
     "server/rlm_lsp/settings/__main__.py",  # the repository, when its pages are written
 }
