@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from .node_codec import NodeSlot
 
-_LONGEST, _EFFORT = 96, 150_000  # items in a block; steps of one search
+_LONGEST, _EFFORT = 96, 150_000  # items in a block; of all places where one can begin, in one search
 _MOST_INPUTS, _MOST_OUTPUTS, _MOST_CROSSING = 6, 2, 2
 _ENDS_IN_JOIN = 2  # tokens per copy in favour of blocks that end where branches meet, as people draw them
 _FEW_CUTS = 12  # at most so many items per cut, for cuts that a single value crosses to suffice
@@ -143,7 +143,7 @@ def _groups(items: Sequence[Item], cuts: Sequence[bool]) -> list[list[tuple[int,
     signs = [hash((item.head, item.chain, len(item.results), tuple(slot.key for slot in item.slots))) for item in items]
     often = Counter(signs)
     producer = {value: (index, at) for index, item in enumerate(items) for at, value in enumerate(item.results)}
-    longest = max(8, min(_LONGEST, _EFFORT // max(1, len(items))))
+    longest = max(8, min(_LONGEST, _EFFORT // max(1, sum(cuts))))
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start in range(len(items)):
         if not cuts[start]:

@@ -21,11 +21,11 @@ from rlm_core.errors import ModelError
 if TYPE_CHECKING:
     import onnx
 
-MAX_NODES = 3_000  # with those of bodies; the largest networks of the training data have a few hundred
+MAX_NODES = 25_000  # with those of bodies; the largest measured networks have 4,000
 # Of fields, with those of messages in messages. Networks with as many nodes as are read have half as many.
-_MOST_PARTS = 150_000
-_NUMBERS_PER_PART = 8  # that are in a list and take as long as a field; of numbers with one byte each
-_MOST_KEPT = 8 * 2**20  # bytes; without weights, the largest exported networks have a few MiB
+_MOST_PARTS = 800_000
+_NUMBERS_PER_PART = 2  # that are in a list and take as much memory as a field; of numbers with one byte each
+_MOST_KEPT = 32 * 2**20  # bytes; without weights, a network of 20,000 nodes has 10 MiB
 _MOST_DEPTH = 100  # of messages in each other, as in protobuf
 _LONG_TENSOR = 4096  # bytes; the values of longer ones are weights
 _BLOCK_BYTES = 256 * 2**10
@@ -54,7 +54,7 @@ _FIELDS = {
 _TENSOR_VALUES = frozenset({4, 5, 6, 7, 9, 10, 11})
 # The fields that hold lists of numbers: protobuf makes an object of some bytes, and Python another, of each.
 _NUMBERS = {"tensor": frozenset({1, 4, 5, 7, 10, 11}), "sparse tensor": frozenset({3}), "attribute": frozenset({7, 8})}
-_MOST_NUMBERS = 200_000  # ten times those of the most nodes that are read, of rank 5
+_MOST_NUMBERS, _NUMBERS_PER_NODE = 150_000, 50  # ten times those of as many nodes that give one value of rank 5
 _MOST = 2**40  # beyond all limits; numbers stay small
 
 
@@ -200,14 +200,14 @@ _RULES: dict[str, Callable[[_Inputs, int], _Extent]] = {
 
 def is_inferable(graph: onnx.GraphProto) -> bool:
     """Return whether the shapes of a graph and of the bodies in it can be inferred in little memory."""
-    return _Count().outputs(graph, {}) is not None
+    return _Count(_MOST_NUMBERS + _NUMBERS_PER_NODE * len(graph.node)).outputs(graph, {}) is not None
 
 
 class _Count:
-    """Counts the numbers of all values of a graph."""
+    """Counts the numbers of all values of a graph, up to ``most``."""
 
-    def __init__(self) -> None:
-        self._numbers = 0
+    def __init__(self, most: int) -> None:
+        self._numbers, self._most = 0, most
 
     def outputs(self, graph: onnx.GraphProto, outer: Mapping[str, _Extent]) -> _Extent | None:
         """The largest extent of the outputs of a graph; None beyond the limit."""
@@ -220,7 +220,7 @@ class _Count:
             inputs = [known.get(name, _NOTHING) for name in node.input]
             extent = self._node(node, inputs, known)
             self._numbers += sum(extent) * len(node.output) if extent is not None else 0
-            if extent is None or self._numbers > _MOST_NUMBERS:
+            if extent is None or self._numbers > self._most:
                 return None
             known.update((name, _larger(extent, known.get(name, _NOTHING))) for name in node.output)
         return _largest([known.get(entry.name, _NOTHING) for entry in graph.output])

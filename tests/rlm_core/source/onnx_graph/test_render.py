@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -110,6 +111,25 @@ def test_repeated_blocks_are_written_once_with_their_count() -> None:
     text = render(residual(16, [3] * 9))
     assert text.count("Conv3x3") == 3
     assert "·A x9" in text
+
+
+def test_a_network_of_20_000_nodes_is_folded_to_its_blocks_and_reads_back() -> None:
+    names = ("Conv", "Relu", "BatchNormalization", "Sigmoid")
+    nodes, weights = [], {"Conv": (Constant((8, 8, 3, 3)),), "BatchNormalization": (Constant((8,)),) * 4}
+    for block in range(1_000):
+        first = 20 * block
+        for number in range(19):
+            kind = names[number % 4] if number < 17 else "Tanh"
+            attributes = (("pads", (1, 1, 1, 1)),) if kind == "Conv" else ()
+            operands = (Edge(first + number - 1), *weights.get(kind, ()))
+            nodes.append(Node(kind, operands, attributes, ((1, 8, 16, 16),)))
+        nodes.append(Node("Add", (Edge(first - 1), Edge(first + 18)), (), ((1, 8, 16, 16),)))
+    graph = ordered(Graph((Value((1, 8, 16, 16)),), tuple(nodes), (Edge(len(nodes) - 1),)))
+    began = time.thread_time()
+    text = render(graph)
+    assert len(text) < 2_000
+    assert parse(text) == graph
+    assert time.thread_time() - began < 20
 
 
 def test_the_text_of_blocks_does_not_depend_on_the_width() -> None:
