@@ -16,7 +16,7 @@ from rlm_core.types import Abstention, Basis, Metric, Prediction, Query
 
 from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
 from .measurements import Measurement
-from .predictor import column_names, logs, text_columns
+from .predictor import column_sets, logs, text_columns
 from .store import Adapter, check_name, text_key
 
 
@@ -43,8 +43,10 @@ class _Table:
     rows: list[Measurement]
     devices: tuple[str, ...]
     known: Array
-    columns: tuple[str, ...]
-    extra: Array | None
+
+    def extra_columns(self, columns: Sequence[str]) -> Array | None:
+        """What the texts are beyond the devices' answers, ``(rows, columns)``; None without columns."""
+        return np.array([text_columns(row.code, columns) for row in self.rows]) if columns else None
 
 
 def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> Adaptation:
@@ -68,13 +70,17 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
             continue
         target = np.log10([row.value or math.nan for row in table.rows])
         texts = [text_key(row.code.text, row.code.language) for row in table.rows]
-        fit = fit_device(table.known, target, table.extra, texts)
+        fits = {
+            columns: fit_device(table.known, target, table.extra_columns(columns), texts)
+            for columns in column_sets(basis)
+        }
+        columns, fit = min(fits.items(), key=lambda item: item[1].typical_error)
         if fit.text_count == 1:
             problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")
         head = device, basis, metric, base.model_id, date.today().isoformat()
         several = dict(zip(fit.texts.tolist(), texts, strict=True))
         keys = tuple(several[number] for number in range(fit.several))
-        adapters.append(Adapter(*head, table.devices, table.columns, keys, fit))
+        adapters.append(Adapter(*head, table.devices, columns, keys, fit))
     if not adapters:
         detail = problems[-1] if problems else f"0 usable measurements; at least {MIN_MEASUREMENTS} are needed"
         raise DataError(f"device {device}: nothing to adapt from: {detail}")
@@ -87,7 +93,9 @@ def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> l
     for (basis, _), rows in _by_kind(candidates).items():
         table, _ = _ask(base, basis, _distinct(rows))
         if table is not None:
-            lines += [table.rows[i].line for i in choose(table.known, count, table.extra)]
+            lines += [
+                table.rows[i].line for i in choose(table.known, count, table.extra_columns(column_sets(basis)[0]))
+            ]
     return lines
 
 
@@ -132,9 +140,7 @@ def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table
         return None, refused
     chosen = [rows[i] for i in good]
     known = np.array([logs([answers[i][d] for d in kept]) for i in good])
-    columns = column_names(basis)
-    extra = np.array([text_columns(row.code, columns) for row in chosen]) if columns else None
-    return _Table(chosen, tuple(devices[d] for d in kept), known, columns, extra), refused
+    return _Table(chosen, tuple(devices[d] for d in kept), known), refused
 
 
 def _answered(answer: Prediction) -> bool:

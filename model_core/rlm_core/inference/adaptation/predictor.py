@@ -49,7 +49,11 @@ _KINDS = {
     "BatchNormalization": "normalisation",
     "LayerNormalization": "normalisation",
 }
-_NETWORK = ("pointwise", "spatial", "wide", "grouped", "merge", "pool", "product", "identity", "normalisation", "other")
+_OPERATORS = (
+    "pointwise", "spatial", "wide", "grouped", "merge", "pool", "product", "identity", "normalisation", "other"
+)  # fmt: skip
+# Networks of all sizes differ more in their work: devices differ in what arithmetic, memory and starting kernels cost.
+_WORK = ("macs", "moved", "weights", "kernels")
 
 
 class AdaptedPredictor(PredictorWrapper):
@@ -212,9 +216,9 @@ def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool 
     return UserCorrections.read(base.model_id, devices, cpu=cpu).around(base)
 
 
-def column_names(basis: Basis) -> tuple[str, ...]:
-    """The columns of a basis."""
-    return _NETWORK if basis == "network" else ()
+def column_sets(basis: Basis) -> tuple[tuple[str, ...], ...]:
+    """The sets of columns of a basis, of which an adapter has the one that misses least: none but for networks."""
+    return (_OPERATORS, _WORK) if basis == "network" else ((),)
 
 
 def text_columns(code: CodeText, names: Sequence[str]) -> Array:
@@ -222,13 +226,14 @@ def text_columns(code: CodeText, names: Sequence[str]) -> Array:
     counts = _counts(code.text) if code.basis == "network" else None
     if counts is None:
         return np.full(len(names), np.nan)
-    return np.array([math.log10(1 + counts[name]) if name in _NETWORK else math.nan for name in names])
+    return np.array([math.log10(1 + counts[name]) if name in (*_OPERATORS, *_WORK) else math.nan for name in names])
 
 
 @lru_cache(1024)
 def _counts(text: str) -> Counter[str] | None:
-    """Operators by kind; None when the text is not a graph."""
+    """Operators by kind, and the work of all; None when the text is not a graph."""
     from rlm_core.source.onnx_graph.graph import Constant, Node
+    from rlm_core.source.onnx_graph.kernels import kernels
     from rlm_core.source.onnx_graph.parse import parse
 
     def kind(node: Node) -> str:
@@ -241,6 +246,10 @@ def _counts(text: str) -> Counter[str] | None:
         return "pointwise" if size == 1 else "spatial" if size <= 3 else "wide"
 
     try:
-        return Counter(kind(node) for node in parse(text).nodes)
+        graph = parse(text)
+        counts = Counter(kind(node) for node in graph.nodes)
+        for kernel in kernels(graph, fused=False):
+            counts.update(macs=kernel.macs, moved=kernel.read + kernel.written, weights=kernel.weights, kernels=1)
+        return counts
     except (RlmError, ValueError):
         return None
