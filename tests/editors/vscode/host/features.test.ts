@@ -303,6 +303,22 @@ describe('features', () => {
     assert.match(lines[0] ?? '', /^file,cell,line,qualname,basis,metric,unit,median,/);
   });
 
+  it('shows the latencies of a network in the hover of a call that names its file', async () => {
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    assert.ok(folder);
+    const file = path.join(folder.uri.fsPath, 'serve.py');
+    writeFileSync(file, 'import onnxruntime\n\nsession = onnxruntime.InferenceSession("networks/light.onnx")\n');
+    try {
+      const hover = await hoverOn(await open('serve.py'), 'session = onnxruntime.Inference');
+      assert.match(hover, /light\.onnx.*predicted latency/);
+      assert.match(hover, /\| Intel Core i7-12700H/);
+      assert.match(hover, /Most expensive on/);
+    } finally {
+      await vscode.commands.executeCommand('workbench.action.closeActiveEditor');
+      rmSync(file);
+    }
+  });
+
   it('opens .onnx files in its own editor', async () => {
     const [folder] = vscode.workspace.workspaceFolders ?? [];
     assert.ok(folder);
