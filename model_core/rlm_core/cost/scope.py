@@ -6,6 +6,7 @@ unit does not bind; a :class:`Trace` notes the answers, on which its facts depen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
@@ -14,6 +15,7 @@ from rlm_core.source.call_graph import CallGraph
 from rlm_core.source.module_index import Call, ModuleIndex
 
 _MOST_HOPS = 4
+_WORDS = re.compile(r"[^\W_]+")
 _T = TypeVar("_T")
 Question = tuple[str, str, tuple[str, ...]]  # module, what is asked, and the arguments
 
@@ -55,6 +57,12 @@ class Scope(Protocol):
     def class_text(self, name: str) -> str | None:
         """The text of a class of the module without its methods; None where it is not known."""
 
+    def imports_any(self, words: str) -> bool:
+        """Return whether an import of the file has one of some words in a name: ``app.models`` has ``models``.
+
+        ``words`` are separated by spaces.
+        """
+
 
 @dataclass(slots=True)
 class Texts:
@@ -88,6 +96,10 @@ class Texts:
     def class_text(self, name: str) -> str | None:
         """Classes are not known."""
         return None
+
+    def imports_any(self, words: str) -> bool:
+        """Nothing is known of imports: any may be there."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +155,11 @@ class ModuleScope:
     def class_text(self, name: str) -> str | None:
         """The text of a class of the file without its methods."""
         return self.index.classes.get(name)
+
+    def imports_any(self, words: str) -> bool:
+        """Return whether an import of the file has one of the words in a name."""
+        names = (f"{module}.{original or ''}" for module, original in self.index.imports.values())
+        return not {word for name in names for word in _WORDS.findall(name)}.isdisjoint(words.split())
 
 
 @dataclass(slots=True)
@@ -210,6 +227,10 @@ class TracedScope:
     def class_text(self, name: str) -> str | None:
         """See :meth:`ModuleScope.class_text`."""
         return self.trace.noted(self._question("class_text", name), lambda: self.scope.class_text(name))
+
+    def imports_any(self, words: str) -> bool:
+        """See :meth:`ModuleScope.imports_any`."""
+        return self.trace.noted(self._question("imports_any", words), lambda: self.scope.imports_any(words))
 
     def _question(self, kind: str, *arguments: str) -> Question:
         return self.scope.index.dotted, kind, arguments

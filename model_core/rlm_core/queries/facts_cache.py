@@ -68,6 +68,7 @@ _QUESTIONS: dict[str, Callable[[ModuleScope, str], object]] = {
     "constant": ModuleScope.constant,
     "is_class": ModuleScope.is_class,
     "class_text": ModuleScope.class_text,
+    "imports_any": ModuleScope.imports_any,
 }
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rlm_core.cost.scope import Texts
+from rlm_core.cost.scope import ModuleScope, Texts, Trace
 from rlm_core.queries.analysis import Analyser
+from rlm_core.source.call_graph import CallGraph
+from rlm_core.source.module_index import index_module
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import WorkFacts
 
@@ -39,6 +41,23 @@ def test_bare_texts_know_functions_and_nothing_else() -> None:
     assert scope.function("g", "other") is None
     assert scope.function("h") is None
     assert (scope.imported("os"), scope.constant("N"), scope.is_class("C")) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ("from app.models import User\n", True),
+        ("import flask_sqlalchemy\n", True),
+        ("from . import models\n", True),
+        ("import json\n", False),
+        ("import remodelled\n", False),
+        ("", False),
+    ],
+)
+def test_words_in_the_imports_of_a_file(imports: str, expected: bool) -> None:
+    scope = ModuleScope(index_module(ParsedSource(imports.encode(), "python"), "main"), CallGraph())
+    assert scope.imports_any("models sqlalchemy") == expected
+    assert Trace().of(scope).imports_any("models sqlalchemy") == expected
 
 
 def test_constants_of_the_file_are_known(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rlm_lsp.findings.finding import Finding
 from rlm_lsp.findings.waits import wait_findings
 from rlm_lsp.history.comparison import NEW, UnitDiff, unit_diffs
 
-LOOP = "def load(users):\n    for user in users:\n        user.save()\n"
+LOOP = "from .models import User\n\n\ndef load(users):\n    for user in users:\n        user.save()\n"
 SLEEP = "import time\n\n\nasync def poll():\n    time.sleep(1)\n"
 
 
@@ -30,14 +30,15 @@ def test_a_wait_in_a_loop_names_medium_loop_line_and_cure() -> None:
     [finding] = _findings(LOOP)
     assert (finding.code, finding.severity, finding.qualname) == ("wait-in-loop", "information", "load")
     assert finding.message == (
-        "load waits for a database for each item of users (line 3, user.save): "
+        "load waits for a database for each item of users (line 6, user.save): "
         "bulk_create or bulk_update does it for all at once"
     )
 
 
 def test_a_loop_is_one_finding_for_each_medium() -> None:
     text = (
-        "import requests\n\n\ndef load(users):\n    for user in users:\n        user.save()\n        user.delete()\n"
+        "import requests\nfrom .models import User\n\n\ndef load(users):\n    for user in users:\n"
+        "        user.save()\n        user.delete()\n"
         "        requests.get(user.url)\n"
     )
     assert [finding.budget for finding in _findings(text)] == ["database users", "network users"]

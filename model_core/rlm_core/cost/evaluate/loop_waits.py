@@ -18,7 +18,7 @@ from ..domain.quantities import Quantity
 from ..domain.records import replace
 from ..domain.syntax import walk
 from ..domain.values import Value
-from ..library.usual_waits import READING, Chain, chain_of, is_query, may_wait, usual_wait
+from ..library.usual_waits import DATABASES, READING, Chain, chain_of, is_by_method, is_query, may_wait, usual_wait
 
 _MEDIA = frozenset({WaitKind.DATABASE, WaitKind.NETWORK, WaitKind.PROCESS})
 # A wait of fewer iterations is not one of the loop.
@@ -29,6 +29,8 @@ _ENDS = (ast.Return, ast.Break, ast.Raise)
 _ALIKE = frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "tqdm", "AsyncIter", "zip"})
 _VIEWS = frozenset({"items", "values", "keys", "iterator", "all", "iteritems"})
 _BATCHES = ("chunk", "batch")
+_POOLED = frozenset({"map", "starmap", "imap", "imap_unordered"})
+_JOINED = frozenset({"wait", "communicate", "join", "result"})
 _BLOCKING = ("requests.", "subprocess.", "urllib.", "os.", "time.")
 
 
@@ -52,6 +54,8 @@ def note_usual_wait(context: Context, node: ast.Call, target: Value, receiver: V
         and is_query(written_chain(context, node.args[0]))
     ):
         kind = WaitKind.DATABASE
+    if kind is WaitKind.DATABASE and chain and is_by_method(chain) and not context.frame.scope.imports_any(DATABASES):
+        return
     if kind is not None:
         context.meter.wait(kind, context.frame.line, ast.unparse(node.func)[-_MOST_TEXT:], None, by_name=True)
 
@@ -146,7 +150,7 @@ def mark(context: Context, body: Meter, node: ast.For | ast.AsyncFor | ast.compr
     for index, wait in enumerate(body.waits):
         if (
             wait.kind in _MEDIA
-            and not (wait.over or wait.background or wait.on_error)
+            and not (wait.over or wait.background or wait.on_error or _is_side_by_side(node.target, wait.call))
             and wait.share[1] >= _LEAST_SHARE
             and not (isinstance(node, (ast.For, ast.AsyncFor)) and _is_rare(node.body, wait.line))
             and (not isinstance(function, ast.AsyncFunctionDef) or _blocks(function, wait.line, wait.call))
@@ -169,6 +173,13 @@ def _is_bounded(node: ast.For | ast.AsyncFor | ast.comprehension) -> bool:
         leaves = isinstance(node, ast.For) and any(isinstance(inner, _ENDS) for inner in walk(node))
         return leaves or len(iterable.args) > 2
     return False
+
+
+def _is_side_by_side(target: ast.expr, call: str) -> bool:
+    """Return whether what a call waits for runs at the same time as other work: in a pool, or begun before the loop."""
+    owner, _, method = call.rpartition(".")
+    names = {name.id for name in walk(target) if isinstance(name, ast.Name)}
+    return method in _POOLED or (method in _JOINED and owner in names)
 
 
 def _is_rare(block: Sequence[ast.stmt], line: int) -> bool:

@@ -44,6 +44,12 @@ _SERVICE_CALL = re.compile(
 _FILES = re.compile(
     r"config|setting|cfg|fig|ima?ge?$|wb$|book|cache|state|plot|model$|doc$|pdf|file|path", re.IGNORECASE
 )
+_SAVED = frozenset({"save", "delete"})
+DATABASES = (
+    "django sqlalchemy sqlmodel peewee mongoengine tortoise pony sqlobject pymongo motor beanie odmantic psycopg"
+    " psycopg2 models model orm db database databases"
+)
+"""Words in the imports of a file that works with a database: other objects have a ``save`` and a ``delete`` as well."""
 _QUERIES = frozenset({"query()", "filter()", "filter_by()", "exclude()", "select_related()", "prefetch_related()"})
 _SESSIONS = re.compile(r"^(db_session|session|db|conn|connection|cursor|cur)$")
 _ACCESS = re.compile(r"^(get|create|delete|update|find|fetch|load|save|insert|upsert|query|count|exists)(_|$)")
@@ -119,6 +125,11 @@ def usual_wait(call: ast.Call, chain: Chain, *, is_awaited: bool = False) -> Wai
     return _given_session(call, method, is_awaited=is_awaited)
 
 
+def is_by_method(chain: Chain) -> bool:
+    """Return whether only the name of a method says that a call waits: ``user.save()``."""
+    return chain[-1] in _SAVED and not _MANAGERS & set(chain) and not _is_sql(chain)
+
+
 def is_query(chain: Chain) -> bool:
     """Return whether an expression is a query that its reader sends: ``User.objects.filter()``."""
     if not chain or not chain[-1].endswith("()"):
@@ -134,10 +145,11 @@ def _is_sent(objects: list[str] | Chain, sending: frozenset[str]) -> bool:
 
 
 def _is_sql(objects: list[str] | Chain) -> bool:
-    """``session.query()``, ``User.query`` of a class, or ``books.filter()``."""
+    """``session.query()``, ``User.query`` of a class, or ``books.filter()``; not the function ``filter()``."""
     return any(
-        part in _QUERIES or (part == "query" and place and objects[place - 1][:1].isupper())
+        part in _QUERIES or (part == "query" and objects[place - 1][:1].isupper())
         for place, part in enumerate(objects)
+        if place
     )
 
 

@@ -57,6 +57,9 @@ def test_a_loop_that_waits(body: str, over: str) -> None:
     "body",
     [
         "for key in (1, 2):\n        cursor.execute(key)",
+        "started = [subprocess.Popen(key) for key in keys]\n    for one in started:\n        one.wait()",
+        "for key in keys:\n        with multiprocessing.Pool() as pool:\n            pool.map(len, key)",
+        "for key in keys:\n        rows = list(filter(None, key))\n        print(len(rows))",
         "for key in KEYS:\n        cursor.execute(key)",
         "for row in cursor.execute(sql):\n        print(row)",
         "for user in users:\n        session.add(user)\n    session.commit()",
@@ -154,3 +157,13 @@ def test_a_related_row_that_the_query_does_not_read_waits_for_each_item(
 ) -> None:
     assert _relations(f"for row in {query}:\n    print(row.{attribute})") == expected
     assert _relations(f"rows = {query}\nfor row in rows:\n    print(row.{attribute})") == expected
+
+
+@pytest.mark.parametrize(
+    ("imports", "waits"), [("from shop.models import User", 1), ("from django.db import models", 1), ("import ast", 0)]
+)
+def test_a_method_alone_is_a_wait_where_the_file_works_with_a_database(imports: str, waits: int) -> None:
+    text = f"{imports}\n\ndef f(users):\n    for user in users:\n        user.delete()\n"
+    [unit] = [unit for unit in Analyser().analyse(ParsedSource(text.encode(), "python")) if unit.unit.qualname == "f"]
+    assert unit.code.work is not None
+    assert len(unit.code.work.loop_waits) == waits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from rlm_core.cost.library.usual_waits import chain_of, is_query, usual_wait
+from rlm_core.cost.library.usual_waits import chain_of, is_by_method, is_query, usual_wait
 from rlm_core.types import WaitKind
 
 
@@ -57,6 +57,8 @@ def test_what_a_call_usually_waits_for(call: str, kind: WaitKind) -> None:
         "db_session.query(User).filter_by(a=1)",
         "User.objects.get(pk=1).display_name()",
         "figure.save()",
+        "filter(is_open, rows)",
+        "list(filter(is_open, rows)).count(row)",
         "image.save(path)",
         "pool.apply_async(work, (1,))",
         "client.get_paginator('list_objects')",
@@ -84,6 +86,14 @@ def test_a_message_that_is_awaited_goes_over_the_network() -> None:
 )
 def test_a_query_is_sent_by_what_reads_it(text: str, expected: bool) -> None:
     assert is_query(chain_of(ast.parse(text, mode="eval").body)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("user.save", True), ("self.rows[0].delete", True), ("User.objects.filter().delete", False), ("db.commit", False)],
+)
+def test_other_objects_than_rows_have_some_methods_too(text: str, expected: bool) -> None:
+    assert is_by_method(chain_of(ast.parse(text, mode="eval").body)) is expected
 
 
 def test_the_names_of_an_expression() -> None:
