@@ -39,8 +39,8 @@ _LEAST_CHANGE = math.log10(1.1)
 """A likely change below this is none: unit costs are not known better, and a comprehension as a loop is no change."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
 _EVEN_OPERATIONS = frozenset({"format", "bool", "iter"})
-# What a size may come from if the user asked about it, rather than where it was seen.
-_GIVEN = frozenset({"query", "comment", "settings"})
+GIVEN = frozenset({"query", "comment", "settings"})
+"""What a size may come from if the user asked about it, rather than where it was seen."""
 _WAIT = " waits"
 
 
@@ -110,7 +110,7 @@ def direction(before: CodeText, after: CodeText) -> Direction | None:
     if _is_generator(before) != _is_generator(after):
         # A call of a generator runs nothing of it.
         return None
-    sizes = tuple(size for size in after.sizes if size.source in _GIVEN)
+    sizes = tuple(size for size in after.sizes if size.source in GIVEN)
     if _falls(before, sizes) or _falls(after, sizes):
         return None
     pairs = list(_at_all_sizes(before, after, sizes))

@@ -20,6 +20,7 @@ import numpy as np
 from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CodeText, CostRatio, Metric, Query
 
 from .calibration import bands
+from .pair_direction import GIVEN
 from .predictor import Predictor
 
 # Half of a change counts where they agree on this much of it, next to nothing where on little, and all where on more.
@@ -73,10 +74,13 @@ def _confirmed(predicted: float, agreed: float) -> float:
 def of_revisions(ratio: CostRatio) -> CostRatio:
     """The ratio of two revisions of a function, rather than of two ways to write it.
 
-    Which revision costs more is known where both texts fix the cost. Where anything is unknown, directions that hold
-    for rewrites are mostly wrong: what a commit adds is often not reached by a call.
+    Which revision costs more is known where both texts fix the cost without sizes that are given. Other directions,
+    which hold for rewrites, are mostly wrong: what a commit adds is often not reached by a call, whatever the sizes.
     """
-    return ratio if ratio.agreed is None else revised(replace(ratio, is_decided=False))
+    is_given = any(size.source in GIVEN for size in ratio.sizes)
+    if ratio.agreed is None and not is_given:
+        return ratio
+    return revised(replace(ratio, agreed=ratio.agreed or 0.0, is_decided=False))
 
 
 def compare_revisions(

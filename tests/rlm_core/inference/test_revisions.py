@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.inference.calibration import bands
 from rlm_core.inference.revisions import agreement, of_revisions, revised
-from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric
+from rlm_core.types import LEVELS, MEDIAN, CalibrationSource, CostRatio, Metric, SizeValue
 
 from tests.fakes import quantiles
 
@@ -47,12 +47,16 @@ def test_a_revised_ratio_has_the_predicted_direction_and_a_smaller_change(
     assert band.source.task == f"revisions/call/{metric}"
 
 
-def test_only_texts_that_fix_their_cost_say_which_revision_costs_more() -> None:
-    fixed, open_ = ratio_of(2.0, None), ratio_of(2.0, 2.0)
-    assert of_revisions(fixed) == fixed
-    assert open_.direction == "higher"
-    assert of_revisions(open_).direction is None
-    assert of_revisions(of_revisions(open_)) == of_revisions(open_)
+def test_only_texts_that_fix_their_cost_without_given_sizes_say_which_revision_costs_more() -> None:
+    fixed = ratio_of(2.0, None)
+    seen = replace(fixed, sizes=(SizeValue("n", 1000.0, "recorded"),))
+    assert [of_revisions(ratio) for ratio in (fixed, seen)] == [fixed, seen]
+    for ratio in (ratio_of(2.0, 2.0), replace(fixed, sizes=(SizeValue("n", 1000.0, "query"),))):
+        assert ratio.direction == "higher"
+        found = of_revisions(ratio)
+        assert found.direction is None
+        assert not found.has_grown(1.5, 0.9)
+        assert of_revisions(found) == found
 
 
 def test_a_small_change_hardly_counts_and_a_large_agreed_one_does() -> None:

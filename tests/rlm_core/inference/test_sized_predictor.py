@@ -12,6 +12,7 @@ from rlm_core.cost.at_sizes import depends_on_nothing
 from rlm_core.inference.anchoring import AnchoredPredictor
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.predictor import Predictor
+from rlm_core.inference.revisions import compare_revisions
 from rlm_core.inference.sized_predictor import SizedPredictor
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.function_sizes import text_at
@@ -222,6 +223,15 @@ def test_two_texts_are_compared_at_the_sizes(predictor: Predictor) -> None:
     assert at_sizes.ratio is not None
     assert small.ratio is not None
     assert at_sizes.ratio > 1000 > small.ratio
+
+
+def test_of_revisions_only_texts_that_fix_their_cost_without_sizes_say_more(predictor: Predictor) -> None:
+    first, second = (f"def f():\n    for _ in range({count}):\n        pass\n" for count in (1000, 5000))
+    said = {}
+    for label, sizes in (("fixed", ()), ("given", (ITEMS,))):
+        [[ratio]] = compare_revisions(predictor, [(code(first), code(second, *sizes))], [[LATENCY]]) or []
+        said[label] = ratio.direction
+    assert said == {"fixed": "higher", "given": None}
 
 
 def test_the_share_of_comparable_units_is_about_small_inputs(predictor: Predictor) -> None:

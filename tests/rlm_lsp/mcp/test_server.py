@@ -418,23 +418,26 @@ async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:
 
 async def test_a_file_is_compared_with_a_git_revision(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
-    file.write_text(f"{FAST}\n\ndef kept(n):\n    return n\n")
+    loads = "\n\ndef loads(n):\n    fetch(n)\n"
+    longer = f"{loads}    for _ in range(1000):\n        pass\n"
+    file.write_text(f"{FAST}\n\ndef kept(n):\n    return n\n{loads}")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "first")
-    file.write_text(f"{SLOW}\n\ndef kept(n):\n    return n\n\n\ndef added(n):\n    return n\n")
+    file.write_text(f"{SLOW}\n\ndef kept(n):\n    return n\n{longer}\n\ndef added(n):\n    return n\n")
     async with connected(tmp_path) as client:
         text, answer = await call(client, "compare", path="a.py")
-        _, texts = await call(client, "compare", before=FAST, after=SLOW)
+        _, texts = await call(client, "compare", before=FAST + loads, after=SLOW + longer)
         _, checked = await call(client, "check", revision="HEAD")
         assert "no revision 'nothing'" in await refused(client, "compare", path="a.py", revision="nothing")
-    assert [row["qualname"] for row in answer["rows"]] == ["f", "f"]
+    assert [row["qualname"] for row in answer["rows"]] == ["f", "f", "loads", "loads"]
     assert (answer["unchanged"], answer["new"]) == (["kept"], ["added"])
     # A commit may change what most calls do not reach, so that only two texts to choose from have a direction.
-    assert (answer["rows"][0]["direction"], texts["rows"][0]["direction"]) == (None, "higher")
+    assert [row["direction"] for row in answer["rows"] if row["metric"] == "latency"] == [None, None]
+    assert [row["direction"] for row in texts["rows"] if row["metric"] == "latency"] == ["higher", "higher"]
     assert "cannot tell which costs more" in text
     assert "unchanged: kept; new: added" in text
-    assert checked["compared"] == 1
+    assert checked["compared"] == 2
 
 
 async def test_an_explanation_names_the_statement_that_costs_most(tmp_path: Path) -> None:
