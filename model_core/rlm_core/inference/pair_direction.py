@@ -36,7 +36,7 @@ _ROUNDING = 1e-9
 # More runs of an unknown part are those of a loop over a constant, which may be in a branch.
 _MOST_CERTAIN = 4
 _LEAST_CHANGE = math.log10(1.1)
-"""A likely change below this is none: unit costs are not known better, and a comprehension as a loop is no change."""
+"""A likely change below this is none: unit costs are not known better, and a comprehension as a loop costs the same."""
 # Operations that hardly ever run code of a program's classes, and cost about the same for all others.
 _EVEN_OPERATIONS = frozenset({"format", "bool", "iter"})
 GIVEN = frozenset({"query", "comment", "settings"})
