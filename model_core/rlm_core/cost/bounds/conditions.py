@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.quantities import ZERO, Quantity, larger
-from ..domain.syntax import BlockSyntax, LoopNode, leaving, walk
+from ..domain.syntax import BlockSyntax, LoopNode, leaving, place_of, walk
 from ..domain.values import SIZED, number_of
 from .solver import NEVER, Gap, iterations, of_all
 from .transitions import Counter, Transitions, transitions
@@ -74,10 +74,10 @@ def parts(test: ast.expr) -> Iterator[ast.expr]:
 def _may_bound(context: Context, node: LoopNode, test: ast.expr) -> bool:
     """Return whether a condition compares, or asks for, something that the loop changes."""
     assigned = context.block(node).assigned
-    if not any(isinstance(part, ast.Name) and part.id in assigned for part in walk(test)):
+    if not any(isinstance(part, (ast.Name, ast.Attribute)) and place_of(part) in assigned for part in walk(test)):
         return False
     match test:
-        case ast.Name() | ast.Call(func=ast.Name(id="len")):
+        case ast.Name() | ast.Attribute() | ast.Call(func=ast.Name(id="len")):
             return True
         case ast.BoolOp(values=values):
             return all(_may_bound(context, node, value) for value in values)

@@ -11,7 +11,7 @@ from ..domain import object_sizes
 from ..domain.lattice import joined
 from ..domain.quantities import Quantity, constant, exponential, product
 from ..domain.records import replace
-from ..domain.syntax import walk
+from ..domain.syntax import place_of, walk
 from ..domain.values import Value
 
 _OF_ITEMS = frozenset({"append", "add", "appendleft", "get", "setdefault"})
@@ -111,9 +111,9 @@ def _sized_names(node: ast.stmt) -> frozenset[str]:
         elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _OF_ITEMS:
             left_out.add(inner.func.value)
     return frozenset(
-        inner.id
+        place_of(inner)
         for inner in nodes
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner not in left_out
+        if isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load) and inner not in left_out
     )
 
 

@@ -17,13 +17,17 @@ from . import object_sizes
 from .constructors import FileReadings, Footprint
 from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
-from .quantities import ONE, ZERO, Quantity, Range, larger, of_size
+from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, of_size
 from .syntax import BlockSyntax, Function, LoopNode, parsed_function
 from .values import NUMBERS, Value
 
 
 class TooComplex(Exception):  # noqa: N818 - ends an analysis, not an error of the user
     """The budget of syntax nodes is used up."""
+
+
+LEAST_SEEN = 0.1
+"""The share of items that searches see at least, on average, where a loop repeats them: not all end at the first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -177,6 +181,17 @@ class Context:
         if value.size is not None:
             return value.size
         return self.named_size(value)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a loop around repeats what is being read, here or where the function is called."""
+        return any(frame.loops for frame in self.open)
+
+    def searched(self, count: Quantity) -> Quantity:
+        """Return how many items a search sees: on average half of them, and in a loop :data:`LEAST_SEEN` at least."""
+        if count.constant is None and self.is_repeated:
+            return count * constant(LEAST_SEEN, 1.0, 0.5)
+        return mixed([(0.5, ONE), (0.5, count)])
 
     def named_size(self, value: Value) -> Quantity:
         """Return a size that the text does not fix."""

@@ -37,7 +37,13 @@ _PARENTS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: ()
 _LEAF_TYPES = frozenset({ast.Load, ast.Store, ast.Del, ast.Pass, ast.arg})
 GROWING = frozenset({"append", "add", "appendleft", "insert", "push", "put"})
 """Methods that add an item to a container."""
-
+MERGING = frozenset({"extend", "update", "extendleft"})
+"""Methods that add all items of another container."""
+SHRINKING = frozenset({"pop", "popleft", "popitem"})
+"""Methods that take an item from a container and return it."""
+REMOVING = SHRINKING | {"remove", "discard"}
+"""Methods that take an item from a container."""
+_CHANGING = GROWING | MERGING | REMOVING
 
 LEAVING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.execv", "os.execvp"})
 """Calls that end the program."""
@@ -205,8 +211,9 @@ class BlockSyntax:
     """The effects of the statements of a loop or branch, nested functions left out; read in one pass.
 
     ``breaks`` and ``continues`` are those of the block itself, not of loops in it. ``assigned`` are the names that are
-    bound or changed by a method, ``stores`` counts the places that bind a name, and ``updates`` says how a name changes
-    in one pass, see :func:`read_update`. ``remade`` are names that are assigned something made of their value before.
+    bound or changed by a method, and attributes that are, see :func:`place_of`; ``stores`` counts the places that bind
+    one, and ``updates`` says how one changes in one pass, see :func:`read_update`. ``remade`` are those that are
+    assigned something made of their value before.
     """
 
     __slots__ = (
@@ -235,6 +242,9 @@ class BlockSyntax:
                     self.assigned[name] = None
                     self.stores[name] = self.stores.get(name, 0) + 1
                 continue
+            if kind is ast.Attribute and not isinstance(node.ctx, ast.Load) and (place := place_of(node)):  # type: ignore[attr-defined, arg-type]
+                self.assigned[place] = None
+                self.stores[place] = self.stores.get(place, 0) + 1
             if kind is ast.Constant or kind in _LEAF_TYPES:
                 continue
             read = _READERS.get(kind)
@@ -276,16 +286,17 @@ class BlockSyntax:
             root = function.value
             while isinstance(root, ast.Subscript):
                 root = root.value
-            if isinstance(root, ast.Name):
-                self.assigned[root.id] = None
+            place = place_of(root)
+            if place and (isinstance(root, ast.Name) or function.attr in _CHANGING):
+                self.assigned[place] = None
                 if function.attr in GROWING:
-                    self.grown.add(root.id)
-                    self.filled.add(root.id)
+                    self.grown.add(place)
+                    self.filled.add(place)
         name = called_name(node)
         inserts = name.rpartition(".")[2].startswith(("insort", "heappush"))
-        if inserts and node.args and isinstance(node.args[0], ast.Name):
-            self.assigned[node.args[0].id] = None
-            self.grown.add(node.args[0].id)
+        if inserts and node.args and (place := place_of(node.args[0])):
+            self.assigned[place] = None
+            self.grown.add(place)
         self.leaves_program |= name in LEAVING
 
     def _subscript(self, node: ast.Subscript, nested: bool) -> None:
@@ -293,27 +304,25 @@ class BlockSyntax:
         root = node.value
         while isinstance(root, ast.Subscript):
             root = root.value
-        if not isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name):
-            self.assigned[root.id] = None
+        if not isinstance(node.ctx, ast.Load) and (place := place_of(root)):
+            self.assigned[place] = None
             if isinstance(node.ctx, ast.Store):
-                self.filled.add(root.id)
+                self.filled.add(place)
 
     def _augmented(self, node: ast.AugAssign, nested: bool) -> None:
-        if isinstance(node.target, ast.Name):
-            self._update(node.target.id, read_update(node.op, node.value))
-            self.remade.add(node.target.id)
+        if place := place_of(node.target):
+            self._update(place, read_update(node.op, node.value))
+            self.remade.add(place)
 
     def _assign(self, node: ast.Assign, nested: bool) -> None:
         value = node.value
-        read = {inner.id for inner in walk(value) if isinstance(inner, ast.Name)}
+        read = {place_of(inner) for inner in walk(value) if isinstance(inner, (ast.Name, ast.Attribute))}
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self.remade |= {target.id} & read
-                is_own = (
-                    isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name) and value.left.id == target.id
-                )
+            if place := place_of(target):
+                self.remade |= {place} & read
+                is_own = isinstance(value, ast.BinOp) and place_of(value.left) == place
                 self._update(
-                    target.id, read_update(value.op, value.right) if isinstance(value, ast.BinOp) and is_own else None
+                    place, read_update(value.op, value.right) if isinstance(value, ast.BinOp) and is_own else None
                 )
             else:
                 for inner in walk(target):
@@ -385,6 +394,14 @@ def leaving(body: Sequence[ast.stmt]) -> str:
     return "break" if isinstance(last, ast.Break) else "continue" if isinstance(last, ast.Continue) else ""
 
 
+def place_of(node: ast.expr) -> str:
+    """The name of what an expression reads or binds: ``items``, or ``self.items`` of an attribute, else ``""``."""
+    if isinstance(node, ast.Name):
+        return node.id
+    is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return f"{node.value.id}.{node.attr}" if is_attribute else ""  # type: ignore[attr-defined]
+
+
 def dotted_name(node: ast.expr) -> str:
     """``a.b.c`` as text; empty for anything else."""
     parts: list[str] = []
@@ -402,9 +419,6 @@ def called_name(node: ast.Call) -> str:
     """The name that a call is written with, such as ``requests.get``; only the last part of a longer expression."""
     name = dotted_name(node.func)
     return name or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-
-
-SHRINKING = frozenset({"pop", "popleft", "popitem"})
 
 
 @lru_cache(maxsize=256)

@@ -136,6 +136,9 @@ class Call(Protocol):
     def consume(self, value: Value) -> Quantity:
         """The number of items that iterating over a value yields; spends what producing them takes."""
 
+    def searched(self, count: Quantity) -> Quantity:
+        """The number of items that a search for one of ``count`` sees."""
+
     def apply(self, function: Value, times: Quantity, args: Sequence[Value]) -> Value:
         """The result of calling ``function`` with ``args``; spends ``times`` such calls."""
 

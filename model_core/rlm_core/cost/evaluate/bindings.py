@@ -11,6 +11,7 @@ from ..domain.dispatch import evaluate, peek
 from ..domain.folding import MISSING
 from ..domain.quantities import ONE, ZERO, Quantity, constant, of_size
 from ..domain.records import replace
+from ..domain.syntax import place_of
 from ..domain.values import NUMBERS, SIZED, UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import each, primitive
 from .containers import entry_of, index_of
@@ -71,8 +72,13 @@ def bind_target(context: Context, target: ast.expr, value: Value) -> None:
         if base.owner is None:
             context.miss(f".{target.attr}=", base)
         context.meter.spend(primitive("store.attribute"))
+        place = place_of(target)
+        if place in context.frame.names:
+            context.frame.bind(place, value)
         if isinstance(base.payload, dict) and base.kind == "object":
             base.payload[target.attr] = value
+            if place in context.frame.names:
+                return
             if value.bytes.terms:
                 context.frame.held = context.frame.held + value.bytes
 
@@ -91,8 +97,8 @@ def store_item(context: Context, target: ast.Subscript, value: Value) -> None:
     context.miss("[]=", base)
     context.meter.spend(primitive("store.dict" if base.kind == "dict" else "store.subscript"))
     if base.kind == "dict" and not _is_update(base, index):
-        if isinstance(target.value, ast.Name):
-            grow(context, target.value.id, base, ONE, index, value)
+        if place := kept_place(context, target.value):
+            grow(context, place, base, ONE, index, value)
         elif isinstance(target.value, ast.Subscript):
             fill(context, target.value, constant(object_sizes.DICT_ENTRY) + index.bytes + value.bytes)
     elif base.kind == "list" and value.kind in NUMBERS and value.bytes.terms:
@@ -113,8 +119,8 @@ def remove_item(context: Context, target: ast.Subscript) -> None:
         if place is None or place >= 0:
             moved = context.length(base) if place == 0 or index.kind == "slice" else context.length(base).times(0.5)
             context.meter.spend(moved.times(each("list.insert")))
-    if isinstance(target.value, ast.Name) and index.kind != "slice":
-        shrink(context, target.value.id, base, at_least_one=True)
+    if index.kind != "slice" and (place := kept_place(context, target.value)):
+        shrink(context, place, base, at_least_one=True)
 
 
 def _hold_numbers(context: Context, lists: ast.expr, number: Value) -> None:
@@ -140,6 +146,12 @@ def fill(context: Context, inner: ast.expr, added: Quantity) -> None:
     if outer is not None and isinstance(inner, ast.Name) and outer.kind in ("list", "dict", "object"):
         context.frame.filled[inner.id] = context.frame.filled.get(inner.id, ZERO) + added
         context.frame.bind(inner.id, replace(outer, bytes=outer.bytes + added))
+
+
+def kept_place(context: Context, node: ast.expr) -> str:
+    """The name that a value is kept under: a name, or an attribute that a loop changes; ``""`` for others."""
+    place = place_of(node)
+    return place if isinstance(node, ast.Name) or place in context.frame.names else ""
 
 
 def grow(context: Context, name: str, base: Value, count: Quantity, item: Value, entry: Value | None = None) -> None:

@@ -16,7 +16,7 @@ from ..domain.records import replace
 from ..domain.syntax import bound_methods, called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
-from .bindings import fill, grow, shrink
+from .bindings import fill, grow, kept_place, shrink
 from .concurrency import gather, in_the_background
 from .containers import is_stored
 from .function_bodies import definition_of
@@ -131,12 +131,11 @@ def _result_of(context: Context, node: ast.Call, name: str, target: Value, recei
         if target.kind == "user-function" and isinstance(function, ast.Attribute):
             fill(context, function.value, context.left_in_receiver)
         context.left_in_receiver = ZERO
-    if target.kind == "function" and target.name in _INSERTING and len(args) > 1:
-        items = node.args[0]
-        if isinstance(items, ast.Name):
-            grow(context, items.id, args[0], ONE, args[1])
-    if target.name == "heapq.heappop" and node.args and isinstance(node.args[0], ast.Name):
-        shrink(context, node.args[0].id, args[0])
+    inserts = target.kind == "function" and target.name in _INSERTING and len(args) > 1
+    if inserts and (place := kept_place(context, node.args[0])):
+        grow(context, place, args[0], ONE, args[1])
+    if target.name == "heapq.heappop" and node.args and (place := kept_place(context, node.args[0])):
+        shrink(context, place, args[0])
     _note_call(context, name, before)
     if result.bytes.terms:
         context.hold(result, *temporaries)

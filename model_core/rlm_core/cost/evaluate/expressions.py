@@ -11,7 +11,7 @@ from ..domain.folding import MISSING, UNARY
 from ..domain.frames import Frame
 from ..domain.quantities import ONE, ZERO
 from ..domain.records import replace
-from ..domain.syntax import parse_expression
+from ..domain.syntax import parse_expression, place_of
 from ..domain.values import UNKNOWN, Value, literal, number_of
 from ..library.unit_costs import each, primitive
 from .bindings import bind_target
@@ -86,7 +86,14 @@ def _outer_constant(context: Context, text: str) -> Value:
 
 def evaluate_attribute(context: Context, node: ast.Attribute) -> Value:
     """Return the value of an attribute."""
-    return attribute_of(context, evaluate(context, node.value), node.attr)
+    base = evaluate(context, node.value)
+    kept = context.frame.names.get(place_of(node))
+    if kept is None:
+        return attribute_of(context, base, node.attr)
+    context.meter.spend(primitive("load.attribute"))
+    if base.owner is None:
+        context.miss(f".{node.attr}", base)
+    return kept
 
 
 def attribute_of(context: Context, base: Value, name: str) -> Value:

@@ -6,6 +6,7 @@ import ast
 import math
 
 from .. import library
+from ..bounds.searches import seen_share
 from ..domain.context import Context
 from ..domain.dispatch import call_value, peek
 from ..domain.meter import Meter
@@ -91,10 +92,14 @@ def _stopping_share(context: Context, name: str, node: ast.Call) -> Quantity:
             generators=[ast.comprehension(target=ast.Name(id=target), iter=source, ifs=[])], elt=test
         ):
             items = peek(context, source)
+        case ast.GeneratorExp(generators=[*_, ast.comprehension(ifs=tests)], elt=elt):
+            return seen_share(
+                context, ast.BoolOp(ast.And(), [*tests, elt]) if tests and name == "any" else elt, ends=name == "any"
+            )
         case _:
             return constant(0.0, 1.0, 0.5)
     if items.kind != "range" or not isinstance(items.payload, tuple) or not all(map(is_whole, items.payload[:2])):
-        return constant(0.0, 1.0, 0.5)
+        return seen_share(context, test, ends=name == "any")
     start, step, count = items.payload
     names = context.frame.names
     context.frame.names = dict(names)

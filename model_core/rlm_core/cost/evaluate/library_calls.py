@@ -43,6 +43,10 @@ class RuleCall:
         """The number of items that iterating yields; what producing them takes is paid for."""
         return self.context.consume(value)
 
+    def searched(self, count: Quantity) -> Quantity:
+        """The number of items that a search for one of ``count`` sees."""
+        return self.context.searched(count)
+
     def apply(self, function: Value, times: Quantity, args: Sequence[Value]) -> Value:
         """The result of calling ``function``, ``times`` times."""
         with self.context.region() as body:

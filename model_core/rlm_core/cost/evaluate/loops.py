@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from rlm_core.types import CauseKind
 
@@ -22,11 +23,12 @@ from ..bounds.loop_transitions import (
     up_to,
     uses,
 )
+from ..bounds.searches import loop_test, seen_share
 from ..bounds.solver import of_all
 from ..bounds.transitions import Counter
 from ..domain import object_sizes
 from ..domain.context import Context
-from ..domain.dispatch import evaluate, execute
+from ..domain.dispatch import evaluate, execute, peek
 from ..domain.folding import MISSING
 from ..domain.frames import Loop
 from ..domain.lattice import any_entries, any_of
@@ -51,16 +53,45 @@ _MANY_PRODUCTS = 200.0  # of numbers of usual size are a number of many digits
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
 _COPIED = frozenset({"tuple", "bytes", "frozenset"})
-"""What `+=` and its like make a new object of, as large as both."""
+"""What `+=` and its like make a new object of, as large as both; text too, if not only a local name holds it."""
 _SIZED = frozenset({
     "list", "tuple", "set", "frozenset", "dict", "str", "bytes", "deque", "bytearray", "object",
 })  # fmt: skip
+_KEPT = _SIZED | {"int", "float", "unknown"}
 Change = tuple[Quantity | None, Quantity | None, Quantity]
 """The amounts that an iteration adds to the size, number and bytes of a name."""
 
 
 def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     """Read a ``for`` loop."""
+    with attributes_as_names(context, node):
+        _read_for(context, node)
+
+
+@contextmanager
+def attributes_as_names(context: Context, node: LoopNode) -> Iterator[None]:
+    """Keep the attributes that a loop changes, such as ``self.items``, like names while it is read.
+
+    Those of objects that the loop binds are other attributes in each iteration.
+    """
+    frame, block = context.frame, context.block(node)
+    places: dict[str, Value] = {}
+    for place in block.assigned:
+        base, _, attribute = place.partition(".")
+        if attribute and place not in frame.names and base not in block.stores:
+            owner = frame.lookup(base)
+            value = peek(context, ast.Attribute(ast.Name(base, ast.Load()), attribute, ast.Load()))
+            if owner is not None and owner.kind in ("unknown", "object") and value.kind in _KEPT:
+                places[place] = owner
+                frame.names[place] = replace(value, bytes=ZERO)
+    yield
+    for place, owner in places.items():
+        value, attribute = frame.names.pop(place), place.partition(".")[2]
+        if isinstance(owner.payload, dict) and attribute in owner.payload:
+            owner.payload[attribute] = value
+
+
+def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     iterable = evaluate(context, node.iter)
     note_reading(context, node.iter)
     iterable = special(context, iterable, "__iter__") or iterable
@@ -218,7 +249,7 @@ def read_loop(
     rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
     moving = {*changes, *rebound}
     after = dict(frame.names)
-    copied = {name for name in context.block(node).remade if name in first and first[name].kind in _COPIED}
+    copied = {name for name in context.block(node).remade if name in first and _is_copied(name, first[name])}
     if moving and context.loop_depth < _TWICE_DEPTH and (uses(node, moving) or not copied.isdisjoint(moving)):
         del frame.results[results:]
         for one, known in zip(context.open, recursive, strict=True):
@@ -324,6 +355,11 @@ def read_loop(
     return count
 
 
+def _is_copied(place: str, value: Value) -> bool:
+    """Return whether ``+=`` on what a name or an attribute holds copies it."""
+    return value.kind in _COPIED or ("." in place and value.kind in _TEXTS)
+
+
 def _until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
     """The number of iterations, in view of exits inside the body."""
     if going == ALWAYS or not loop.exits:
@@ -342,7 +378,7 @@ def _until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Rang
         else:
             expected = likely / 2
         return constant(min(1.0, low), high, max(expected, min(likely, 1.0)))
-    return mixed([(0.5, ZERO), (0.5, trips)])
+    return trips * seen_share(context, loop_test(node) if isinstance(node, ast.For) else None)
 
 
 def _read_again(

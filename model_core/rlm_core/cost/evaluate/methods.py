@@ -10,11 +10,11 @@ from ..domain import object_sizes
 from ..domain.context import Context
 from ..domain.quantities import ONE, Quantity, constant
 from ..domain.records import replace
-from ..domain.syntax import GROWING, SHRINKING
+from ..domain.syntax import GROWING, MERGING, REMOVING, SHRINKING
 from ..domain.values import NONE, UNKNOWN, Value
 from ..library.encoding import row_width, text_width
 from ..library.unit_costs import primitive
-from .bindings import fill, grow, shrink
+from .bindings import fill, grow, kept_place, shrink
 from .expressions import attribute_of
 from .function_bodies import is_open
 from .library_calls import apply_rule
@@ -54,7 +54,8 @@ def _own_method(context: Context, receiver: Value, name: str) -> Value | None:
     for frame in reversed(context.open):
         if frame.qualname == qualname and frame.node is not None:
             return Value("user-function", name=name, payload=(frame.node, frame))
-    return context.frame.lookup(f"self.{name}")
+    bound = context.frame.lookup(f"self.{name}")
+    return bound if bound is not None and bound.kind == "user-function" else None
 
 
 def call_method(
@@ -116,8 +117,6 @@ _WITH_KEYWORDS = frozenset(
     {"sort", "split", "rsplit", "splitlines", "encode", "decode", "format", "update", "replace", "to_bytes"}
 )
 """Methods of containers and text that take keywords."""
-_REMOVING = SHRINKING | {"remove", "discard"}
-_MERGING = frozenset({"extend", "update", "extendleft"})
 _MEMORY_FILES = {"io.StringIO": 0.0, "io.BytesIO": 1.0}  # bytes per character; a StringIO lists what is written
 _REFERENCE = 9.0  # in a list that reserves an eighth more
 _ROW_WRITER = "csv.writer()"
@@ -154,23 +153,23 @@ def _container_rule(method: str) -> library.Rule | None:
 def apply_effects(context: Context, function: ast.Attribute, receiver: Value, args: list[Value]) -> None:
     """Apply what a method adds to its receiver or takes from it."""
     method = function.attr
-    if isinstance(function.value, ast.Name) and method in _REMOVING:
+    place = kept_place(context, function.value)
+    if place and method in REMOVING:
         is_key = receiver.kind == "dict" and method == "pop"  # which may be missing
         at_least_one = method not in SHRINKING or (not is_key and is_symbolic(receiver.size))
-        shrink(context, function.value.id, receiver, at_least_one=at_least_one)
+        shrink(context, place, receiver, at_least_one=at_least_one)
         return
     if not args:
         return
-    if not isinstance(function.value, ast.Name):
+    if not place:
         _fill_inner(context, function, args)
         return
-    name = function.value.id
     if method == "write":
-        _write(context, name, ONE, context.length(args[0]), args[0].bytes)
+        _write(context, place, ONE, context.length(args[0]), args[0].bytes)
         return
     if method == "writelines":
         item = args[0].item or UNKNOWN
-        _write(context, name, context.length(args[0]), text_width(item), item.bytes)
+        _write(context, place, context.length(args[0]), text_width(item), item.bytes)
         return
     if receiver.name == _ROW_WRITER:
         _write_rows(context, method, receiver, args[0])
@@ -178,12 +177,12 @@ def apply_effects(context: Context, function: ast.Attribute, receiver: Value, ar
     if receiver.kind not in ("list", "set", "dict", "deque", "bytearray") and receiver.name != "collections.deque":
         return
     if method in GROWING:
-        grow(context, name, receiver, ONE, args[-1] if method == "insert" else args[0])
-    elif method in _MERGING:
+        grow(context, place, receiver, ONE, args[-1] if method == "insert" else args[0])
+    elif method in MERGING:
         count = context.length(args[0])
-        grow(context, name, receiver, count, args[0].item or UNKNOWN)
+        grow(context, place, receiver, count, args[0].item or UNKNOWN)
     elif method == "setdefault":
-        grow(context, name, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
+        grow(context, place, receiver, ONE, args[0], args[1] if len(args) > 1 else NONE)
 
 
 def _write(context: Context, name: str, count: Quantity, width: Quantity, held: Quantity) -> None:

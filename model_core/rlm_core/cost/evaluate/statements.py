@@ -15,7 +15,7 @@ from ..domain.records import replace
 from ..domain.syntax import leaving
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive, seconds
-from .bindings import bind_target, grow, remove_item, store_item
+from .bindings import bind_target, grow, kept_place, remove_item, store_item
 from .branches import read_branches
 from .comprehensions import same_name
 from .conditions import Condition, judge, rest_of
@@ -29,6 +29,8 @@ _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
 _HANDLER_SHARE = 0.05
 _INTERRUPTS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+_IN_PLACE = frozenset({"list", "bytearray", "deque"})
+"""What ``+=`` extends, also where another object holds it."""
 _RAISED = 0.5  # of what raising and catching an exception takes
 
 
@@ -93,11 +95,10 @@ def read_augmented(context: Context, node: ast.AugAssign) -> None:
     """Read ``target += value`` and its like."""
     right = evaluate(context, node.value)
     target = node.target
+    place = kept_place(context, target)
     left = evaluate(context, target) if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) else UNKNOWN
-    if (
-        isinstance(node.op, ast.Add)
-        and isinstance(target, ast.Name)
-        and left.kind in ("list", "str", "bytearray", "deque")
+    if isinstance(node.op, ast.Add) and (
+        left.kind in _IN_PLACE or (left.kind == "str" and isinstance(target, ast.Name))
     ):
         # A list is extended in place; CPython mostly extends text that a local name alone holds in place, too.
         count = context.consume(right) if left.kind == "list" else context.length(right)
@@ -108,12 +109,13 @@ def read_augmented(context: Context, node: ast.AugAssign) -> None:
             context.meter.spend(primitive("append.text"))
             context.meter.spend(count.times(each("concat.text")))
         item = right.item if right.item is not None else UNKNOWN
-        grow(context, target.id, left, count, replace(item, bytes=ZERO) if left.kind != "list" else item)
+        if place:
+            grow(context, place, left, count, replace(item, bytes=ZERO) if left.kind != "list" else item)
         return
-    if isinstance(node.op, ast.BitOr) and isinstance(target, ast.Name) and left.kind in ("set", "dict"):
+    if isinstance(node.op, ast.BitOr) and place and left.kind in ("set", "dict"):
         count = context.consume(right)
         context.meter.spend(seconds("build.set", count))
-        grow(context, target.id, left, count, right.item or UNKNOWN, right.entry)
+        grow(context, place, left, count, right.item or UNKNOWN, right.entry)
         return
     if left.kind == "array" and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
         result = binary_operation(context, node.op, left, right)

@@ -20,7 +20,7 @@ from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, constant
 from ..domain.syntax import BlockSyntax, walk
 from ..library.unit_costs import primitive
-from .loops import FEWEST_REPORTED, read_loop
+from .loops import FEWEST_REPORTED, attributes_as_names, read_loop
 
 _CONCRETE_TRIPS = 400
 _MOST_CONCRETE_NODES = 80
@@ -30,6 +30,11 @@ _UNCHANGING = frozenset({"int", "float", "bool", "str", "bytes", "none"})
 
 def read_while(context: Context, node: ast.While) -> None:
     """Read a ``while`` loop."""
+    with attributes_as_names(context, node):
+        _read_while(context, node)
+
+
+def _read_while(context: Context, node: ast.While) -> None:
     loop = Loop(node=node)
     truth = peek(context, node.test).truth
     if truth is False:

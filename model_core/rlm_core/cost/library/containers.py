@@ -31,7 +31,7 @@ def sort_list(call: Call) -> Value:
 
 
 def searching(kind: str) -> Rule:
-    """``index``, ``remove`` and ``x in``: on average half of the items are compared."""
+    """``index`` and ``remove``: on average half of the items are compared; ``remove`` moves those behind the place."""
     result = INT if kind == "int" else NONE
 
     def rule(call: Call) -> Value:
@@ -39,7 +39,10 @@ def searching(kind: str) -> Rule:
         count = call.length(value)
         wanted = next(iter(arguments(call)), UNKNOWN)
         name = "contains.list.text" if wanted.kind == "str" else "contains.list"
-        call.spend(constant(primitive("call.builtin")) + seconds(name, mixed([(0.5, ONE), (0.5, count)])))
+        call.spend(constant(primitive("call.builtin")) + seconds(name, call.searched(count)))
+        if result is NONE:
+            # Each item is either compared or moved: what both take is taken for all.
+            call.spend(count.times(each("list.insert")))
         return result
 
     return rule

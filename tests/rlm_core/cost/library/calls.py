@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlm_core.cost import library
-from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, of_size
+from rlm_core.cost.domain.quantities import ONE, ZERO, Quantity, constant, mixed, of_size
 from rlm_core.cost.domain.values import UNKNOWN, Value
 from rlm_core.cost.library.rules import literal
 from rlm_core.types import Growth, WaitKind
@@ -36,6 +36,9 @@ class RecordingCall:
 
     def length(self, value: Value) -> Quantity:
         return value.size if value.size is not None else of_size(value.name or "?")
+
+    def searched(self, count: Quantity) -> Quantity:
+        return mixed([(0.5, ONE), (0.5, count)])
 
     def consume(self, value: Value) -> Quantity:
         size = self.length(value)
