@@ -66,6 +66,20 @@ def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
     )
 
 
+def swaps(step: Recursive, start: Mapping[str, Quantity]) -> bool:
+    """Return whether a recursive call passes on its arguments as they came, in another order.
+
+    ``return distance(second, first)`` for the shorter one first: the condition does not hold for what it passes.
+    """
+    order = [
+        next((symbol for symbol in start if _is_passed_on(value, symbol)), "")
+        for name, value in step.arguments.items()
+        if step.given.get(name) in start
+    ]
+    before = [symbol for symbol in step.given.values() if symbol in start]
+    return order != before and sorted(order) == sorted(before)
+
+
 def passes_another(step: Recursive) -> bool:
     """Return whether a recursive call gets another object than its own, such as a child of a node."""
     own = step.given.values()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..domain.frames import Recursive
-from ..domain.quantities import LINEAR, Quantity, Range, ceiling, constant, exponential, of_size, raised
+from ..domain.quantities import LINEAR, ONE, Quantity, Range, ceiling, constant, exponential, of_size, raised
 from ..domain.records import replace
 from .argument_transitions import (
     Move,
@@ -22,6 +22,7 @@ from .argument_transitions import (
     passes_another,
     repeats_on_others,
     split_range,
+    swaps,
 )
 from .recurrence import Recurrence
 
@@ -31,6 +32,7 @@ _FEWEST_MET = 0.1  # of the combinations of arguments
 _MORE = 1.05  # calls per call, at least, where each may make several
 _CERTAIN = 0.9  # share of the runs: nothing decides how many calls are made
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
+_SWAPPED = 0.5  # of the calls pass on their arguments in another order, where one recursive call does
 _SEARCH = 1.5  # calls for each item that a search places and takes back
 
 
@@ -64,6 +66,9 @@ def recurrence(
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
+    steps = [step for step in steps if not swaps(step, start)]
+    if not steps:
+        return Recurrence(constant(1.0, 2.0, 1.0 + _SWAPPED), ONE, "", 1.0, 1.0, "calls itself")
     end = split_range(steps, start)
     if end is not None:
         size = of_size(end)

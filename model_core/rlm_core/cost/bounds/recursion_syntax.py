@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 
 from ..domain.syntax import BlockSyntax, Function, nodes_of, walk
@@ -255,7 +255,13 @@ def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) 
                 place = ast.dump(part.comparators[0])
                 if place in added and place not in removed:
                     return True
-    return False
+    return any(_looks_up(loop, added - removed) for loop in nodes_of(node) if isinstance(loop, ast.For))
+
+
+def _looks_up(loop: ast.For, marked: Set[str]) -> bool:
+    """Return whether a loop over what has been met so far leaves the function where it finds something."""
+    ends = [statement.test for statement in loop.body if isinstance(statement, ast.If) and _leaves(statement)]
+    return bool(ends) and ast.dump(loop.iter) in marked
 
 
 def _leaves(branch: ast.If) -> bool:

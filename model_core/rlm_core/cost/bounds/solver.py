@@ -61,7 +61,7 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
         transitions: the value of each symbol behind an iteration; one that it lacks may become anything.
         starts: the value of each symbol before the first iteration.
     """
-    distance, start = _without_rest(gap.distance), gap.distance.substituted(starts)
+    distance, start = without_rest(gap.distance), gap.distance.substituted(starts)
     symbols = [name for name in distance.names if name in starts]
     if not symbols or not _is_exact(distance, starts) or any(symbol not in transitions for symbol in symbols):
         return None
@@ -92,9 +92,9 @@ def _moved(distance: Quantity, transitions: Mapping[str, Quantity], symbols: Seq
     """The amount by which an iteration changes a distance that is linear in its symbols."""
     step = ZERO
     for symbol in symbols:
-        change = _without_rest(transitions[symbol] - of_size(symbol))
+        change = without_rest(transitions[symbol] - of_size(symbol))
         step = step + change * Quantity({(): distance.terms[_linear(symbol)]})
-    return _without_rest(step)
+    return without_rest(step)
 
 
 def _arithmetic(start: Quantity, step: Range, end: End) -> Quantity | None:
@@ -146,7 +146,7 @@ def _share(distance: Quantity, transitions: Mapping[str, Quantity], symbol: str)
 def _shrunk(distance: Quantity, share: Range, starts: Mapping[str, Quantity]) -> Quantity:
     """The iterations that each leave a share of a gap, until no more than its fixed part is left of it, or 1."""
     own = Quantity({key: amount for key, amount in distance.terms.items() if not _names(key).isdisjoint(starts)})
-    left = _without_rest(own - distance).constant
+    left = without_rest(own - distance).constant
     unit = left[1] if left is not None and left[1] > 0 else 1.0
     return _logarithm(own.substituted(starts).times(1 / unit), tuple(1 / max(one, _LEAST_SHARE) for one in share))
 
@@ -181,7 +181,7 @@ def _power(
     if len(symbols) != 1:
         return None
     [symbol] = symbols
-    step = _without_rest(transitions[symbol] - of_size(symbol)).constant
+    step = without_rest(transitions[symbol] - of_size(symbol)).constant
     own = {monomial: amount for monomial, amount in distance.terms.items() if symbol in _names(monomial)}
     if step is None or step[0] <= 0 or len(own) != 1:
         return None
@@ -216,7 +216,7 @@ def _names(monomial: Monomial) -> set[str]:
     return {name for (name, _), _ in monomial}
 
 
-def _without_rest(quantity: Quantity) -> Quantity:
+def without_rest(quantity: Quantity) -> Quantity:
     """A difference without what rounding leaves of equal terms."""
     terms = {
         monomial: amount

@@ -24,7 +24,7 @@ from ..bounds.loop_transitions import (
     uses,
 )
 from ..bounds.searches import loop_test, seen_share
-from ..bounds.solver import of_all
+from ..bounds.solver import of_all, without_rest
 from ..bounds.transitions import Counter
 from ..domain import object_sizes
 from ..domain.context import Context
@@ -36,7 +36,7 @@ from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
 from ..domain.syntax import BlockSyntax, LoopNode
-from ..domain.values import UNKNOWN, Entries, Value, literal
+from ..domain.values import UNKNOWN, Entries, Value, literal, number_of
 from ..library.unit_costs import primitive
 from .bindings import bind_items, bind_target
 from .branches import read_branches
@@ -298,7 +298,7 @@ def read_loop(
             new = replace(
                 resized(value, multiplied[name][1] if name in multiplied else moved),
                 constant=MISSING,
-                number=moved_by(old.number, number, count),
+                number=moved_by(number_of(old), number, count) if number is not None else old.number,
                 bytes=total if total.terms else ZERO,
             )
         elif name in multiplied:
@@ -405,7 +405,7 @@ def _halfway(names: Mapping[str, Value], changes: Mapping[str, Change], count: Q
         value = names[name]
         middle[name] = replace(
             resized(value, kept_size(value, between(value.size, size, count))),
-            number=between(value.number, number, count),
+            number=between(number_of(value), number, count) if number is not None else value.number,
             bytes=value.bytes + bytes_ * half,
         )
     return middle
@@ -446,7 +446,7 @@ def _changes(
         if name in context.frame.chained and old is not None and new is not None:
             changes[name] = (None, None, new.bytes - old.bytes)
             continue
-        if old is None or new is None or old is new or old.kind != new.kind:
+        if old is None or new is None or old is new or (old.kind != new.kind and number_of(old) is None):
             continue
         is_remade = name in block.remade and adds_up(old, new)
         if name in block.updates and block.updates[name] is None and not is_remade:
@@ -458,8 +458,8 @@ def _changes(
                 changes[name] = (size, None, new.bytes - old.bytes)
             elif old.kind == "object" and (new.bytes - old.bytes).terms:
                 changes[name] = (None, None, new.bytes - old.bytes)
-        elif old.number is not None and new.number is not None:
-            step = new.number - old.number
+        elif new.number is not None and (number := number_of(old)) is not None:
+            step = without_rest(new.number - number)
             if step.constant is not None:
                 changes[name] = (None, step, ZERO)
     return changes

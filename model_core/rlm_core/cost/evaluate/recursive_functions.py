@@ -16,7 +16,7 @@ from ..domain.dispatch import peek
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
-from ..domain.quantities import Quantity, of_size
+from ..domain.quantities import LINEAR, LOG, Quantity, of_size
 from ..domain.records import replace
 from ..domain.values import number_of
 
@@ -116,6 +116,7 @@ def _bounds(context: Context, frame: Frame) -> dict[str, Quantity]:
             continue
         with context.inside(frame):
             bound = number_of(peek(context, limit))
-        if bound is not None:
+        # A power of a counter, such as the length of a table, says nothing of how deep calls get.
+        if bound is not None and all(form in (LINEAR, LOG) for key in bound.terms for (_, form), _ in key):
             bounds[next(iter(amount.names))] = bound
     return bounds

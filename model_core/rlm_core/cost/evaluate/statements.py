@@ -29,6 +29,7 @@ _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
 _HANDLER_SHARE = 0.05
 _INTERRUPTS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
+_MOST_ENDING = 0.5  # of the calls of a recursion without branches: two, of which one ends
 _IN_PLACE = frozenset({"list", "bytearray", "deque"})
 """What ``+=`` extends, also where another object holds it."""
 _RAISED = 0.5  # of what raising and catching an exception takes
@@ -185,6 +186,9 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
     elif leaves == "return" and context.frame.recurses and share[0] < share[2]:
         # All checks together end that share of the calls.
         guess = 1 - (1 - context.frame.base_share) ** (1 / context.frame.checks)
+        if context.frame.checks == 1 and context.frame.base_share < _MOST_ENDING:
+            # It is the last of a row of calls that ends here, and the others go on.
+            share = (share[0], guess, max(share[0], min(share[2], _MOST_ENDING)))
     elif first:
         guess = min(share[1], _EXIT_GUESS)
     share = (share[0], guess, share[2]) if first else (share[0], 1 - guess, share[2])
