@@ -21,7 +21,7 @@ from rlm_core.source import languages
 from rlm_core.source.canonical import CanonicalForm, canonical
 from rlm_core.types import GROWTH_CLASSES, CodeText, GrowthEstimate, Prediction
 
-from .growth_facts import FACT_FEATURES, fact_features, has_large_exponent, input_growth, size_names
+from .growth_facts import FACT_FEATURES, fact_features, input_growth, size_names
 from .growth_features import BITS, FEATURES, GrowthFeatures, growth_features, unit_weights
 from .trees import fingerprint
 
@@ -152,15 +152,7 @@ class GrowthHead:
         for index, metric in enumerate(METRICS):
             best = int(table[index].argmax())
             growth_class = GROWTH_CLASSES[best]
-            growth = input_growth(code, metric)
-            if (
-                growth_class == "2^n"
-                and code.language == "python"
-                and code.work
-                and not has_large_exponent(code.work, growth)
-            ):
-                growth_class = "other"
-            sizes = size_names(growth) if growth_class not in ("1", "other") else ()
+            sizes = size_names(input_growth(code, metric)) if growth_class not in ("1", "other") else ()
             result[metric] = GrowthEstimate(growth_class, float(table[index, best]), sizes)
         return result
 

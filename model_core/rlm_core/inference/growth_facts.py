@@ -119,7 +119,9 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         return None
     growth = input_growth(code, metric)
     if growth and class_of(growth) == "2^n":
-        if has_large_exponent(work, growth):
+        # An exponent of no input, such as the number of axes of an array, is mostly small; what a search tries is not.
+        searches = any(cause.kind is CauseKind.RECURSION for cause in work.latency.causes)
+        if searches or any(factor.base > 1 and not factor.size.startswith("?") for factor in growth):
             return GrowthEstimate("2^n", _NAMED, size_names(growth))
         return GrowthEstimate("other", _NAMED)
     if work.unknown_calls:
@@ -137,15 +139,6 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
-
-
-def has_large_exponent(work: WorkFacts, growth: Sequence[Growth]) -> bool:
-    """Return whether the exponent of exponential growth may be large.
-
-    One of no input, such as the number of axes of an array, is mostly small; what a search tries is not.
-    """
-    searches = any(cause.kind is CauseKind.RECURSION for cause in work.latency.causes)
-    return searches or any(factor.base > 1 and not factor.size.startswith("?") for factor in growth)
 
 
 def without_logarithms(growth: tuple[Growth, ...]) -> tuple[Growth, ...]:
