@@ -59,24 +59,6 @@ def words(alphabet, length):
         print("".join(letters))
 
 
-def permute_iter(elements):
-    if len(elements) <= 1:
-        yield elements
-    else:
-        for perm in permute_iter(elements[1:]):
-            for i in range(len(elements)):
-                yield perm[:i] + elements[0:1] + perm[i:]
-
-
-def part_sum(x, i=0):
-    if i == len(x):
-        yield 0
-    else:
-        for s in part_sum(x, i + 1):
-            yield s
-            yield s + x[i]
-
-
 class Graph:
     def print_path(self, s, d, visited, path):
         visited[s] = True
@@ -100,13 +82,6 @@ def all_paths(graph, start, end, path=[]):
         if node not in path:
             paths.extend(all_paths(graph, node, end, path))
     return paths
-
-
-def subsets(n):
-    if n == 1:
-        return [[1]]
-    a = subsets(n - 1)
-    return a + [x + [0] for x in a] + [[1]]
 
 
 def perft(depth, board):
@@ -255,13 +230,6 @@ def powerset(items):
     for item in items:
         result += [subset + [item] for subset in result]
     return result
-
-
-def gray(n):
-    if n == 0:
-        return [""]
-    rest = gray(n - 1)
-    return ["0" + x for x in rest] + ["1" + x for x in reversed(rest)]
 
 
 def look(n, k):
@@ -487,17 +455,6 @@ def partitions1(set_):
             i >>= 1
         for b in partitions1(parts[1]):
             yield (parts[0],) + b
-
-
-def masks(n):
-    if n == 1:
-        rows = [[1]]
-    else:
-        shorter = masks(n - 1)
-        zeros = [row + [0] for row in shorter]
-        ones = [row + [1] for row in shorter]
-        rows = zeros + ones
-    return rows
 
 
 class Queens:

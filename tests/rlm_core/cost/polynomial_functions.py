@@ -434,4 +434,47 @@ def stepped(points, targets):
             nearer[place] = target / 2
             points = stepped(points, nearer)
     return points
+
+
+def partition(values, start, end):
+    i, j, pivot = start, end, start
+    while i < j:
+        while values[i] < values[pivot]:
+            i += 1
+        while values[j] > values[pivot]:
+            j -= 1
+        if i < j:
+            values[i], values[j] = values[j], values[i]
+    if i < end:
+        partition(values, i + 1, end)
+    if j > start:
+        partition(values, start, j - 1)
+
+
+def luby(i):
+    k = 1
+    while True:
+        if i == (1 << k) - 1:
+            return 1 << (k - 1)
+        if (1 << (k - 1)) <= i < (1 << k) - 1:
+            return luby(i - (1 << (k - 1)) + 1)
+        k += 1
+
+
+def bubbles(board, row, column, met):
+    if row < 0 or row >= len(board):
+        return
+    for place in met:
+        if place == (row, column):
+            return
+    met.append((row, column))
+    bubbles(board, row + 1, column, met)
+    bubbles(board, row - 1, column, met)
+    bubbles(board, row, column + 1, met)
+
+
+def distance(first, second):
+    if len(first) < len(second):
+        return distance(second, first)
+    return sum(a != b for a, b in zip(first, second))
 """

@@ -47,7 +47,6 @@ def recurrence(
     checks: int = 1,
     most: float = math.inf,
     bounds: Mapping[str, Quantity] | None = None,
-    multiplies: float = 1.0,
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -61,7 +60,6 @@ def recurrence(
         checks: how many statements end a call at once.
         most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
         bounds: what symbols are compared with where that ends the recursion, by symbol.
-        multiplies: how many results a call makes of each result of a recursive call.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
@@ -113,12 +111,6 @@ def recurrence(
         power = round(power) if abs(power - round(power)) < 0.1 else power
         calls = of_size(symbol).power(power).times(2.0 - 1.0 / branches)
         return Recurrence(calls, depth, symbol, ratio, branches, "halves its input", share)
-    if multiplies > 1 and not cached and branches < 1.3:
-        # What handles each result counts like calls, which would make as many.
-        size = of_size(symbol)
-        span = (bounds or {}).get(symbol, size) if moves[0].added > 0 else size - constant(base)
-        multiplies = min(multiplies, _TYPICAL_WAYS)
-        return Recurrence(exponential(multiplies, span), span, symbol, 1.0, multiplies, "tries all ways")
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, base, cached or most < 2, share, branches, bounds or {}, others, most)
 

@@ -17,6 +17,7 @@ from ..library.unit_costs import each, primitive
 from .containers import entry_of, index_of
 from .library_calls import apply_rule
 from .objects import special
+from .places import kept_place
 
 
 def bind_items(context: Context, target: ast.expr, iterable: Value) -> None:
@@ -72,12 +73,12 @@ def bind_target(context: Context, target: ast.expr, value: Value) -> None:
         if base.owner is None:
             context.miss(f".{target.attr}=", base)
         context.meter.spend(primitive("store.attribute"))
-        place = place_of(target)
-        if place in context.frame.names:
-            context.frame.bind(place, value)
+        attribute = place_of(target)
+        if attribute in context.frame.names:
+            context.frame.bind(attribute, value)
         if isinstance(base.payload, dict) and base.kind == "object":
             base.payload[target.attr] = value
-            if place in context.frame.names:
+            if attribute in context.frame.names:
                 return
             if value.bytes.terms:
                 context.frame.held = context.frame.held + value.bytes
@@ -119,8 +120,8 @@ def remove_item(context: Context, target: ast.Subscript) -> None:
         if place is None or place >= 0:
             moved = context.length(base) if place == 0 or index.kind == "slice" else context.length(base).times(0.5)
             context.meter.spend(moved.times(each("list.insert")))
-    if index.kind != "slice" and (place := kept_place(context, target.value)):
-        shrink(context, place, base, at_least_one=True)
+    if index.kind != "slice" and (container := kept_place(context, target.value)):
+        shrink(context, container, base, at_least_one=True)
 
 
 def _hold_numbers(context: Context, lists: ast.expr, number: Value) -> None:
@@ -146,12 +147,6 @@ def fill(context: Context, inner: ast.expr, added: Quantity) -> None:
     if outer is not None and isinstance(inner, ast.Name) and outer.kind in ("list", "dict", "object"):
         context.frame.filled[inner.id] = context.frame.filled.get(inner.id, ZERO) + added
         context.frame.bind(inner.id, replace(outer, bytes=outer.bytes + added))
-
-
-def kept_place(context: Context, node: ast.expr) -> str:
-    """The name that a value is kept under: a name, or an attribute that a loop changes; ``""`` for others."""
-    place = place_of(node)
-    return place if isinstance(node, ast.Name) or place in context.frame.names else ""
 
 
 def grow(context: Context, name: str, base: Value, count: Quantity, item: Value, entry: Value | None = None) -> None:

@@ -16,7 +16,7 @@ from ..domain.records import replace
 from ..domain.syntax import bound_methods, called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
-from .bindings import fill, grow, kept_place, shrink
+from .bindings import fill, grow, shrink
 from .concurrency import gather, in_the_background
 from .containers import is_stored
 from .function_bodies import definition_of
@@ -26,6 +26,7 @@ from .loop_waits import note_usual_wait
 from .methods import METHOD, call_method, method_target
 from .objects import special
 from .operations import note_allocation
+from .places import kept_place
 
 _STARTING = frozenset({"create_task", "ensure_future"})  # run a coroutine in the background
 _RUNNING = frozenset({"run", "run_until_complete", "shield"})  # run a coroutine to its end

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 from rlm_core.types import CauseKind
 
@@ -28,7 +27,7 @@ from ..bounds.solver import of_all, without_rest
 from ..bounds.transitions import Counter
 from ..domain import object_sizes
 from ..domain.context import Context
-from ..domain.dispatch import evaluate, execute, peek
+from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
 from ..domain.frames import Loop
 from ..domain.lattice import any_entries, any_of
@@ -43,6 +42,7 @@ from .branches import read_branches
 from .comprehensions import distinct
 from .loop_waits import mark, note_reading
 from .objects import special
+from .places import attributes_as_names
 
 _UNROLLED, _UNROLLED_WITH_CALLS = 24, 12
 _UNROLLED_NODES = 400
@@ -57,7 +57,6 @@ _COPIED = frozenset({"tuple", "bytes", "frozenset"})
 _SIZED = frozenset({
     "list", "tuple", "set", "frozenset", "dict", "str", "bytes", "deque", "bytearray", "object",
 })  # fmt: skip
-_KEPT = _SIZED | {"int", "float", "unknown"}
 Change = tuple[Quantity | None, Quantity | None, Quantity]
 """The amounts that an iteration adds to the size, number and bytes of a name."""
 
@@ -66,29 +65,6 @@ def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     """Read a ``for`` loop."""
     with attributes_as_names(context, node):
         _read_for(context, node)
-
-
-@contextmanager
-def attributes_as_names(context: Context, node: LoopNode) -> Iterator[None]:
-    """Keep the attributes that a loop changes, such as ``self.items``, like names while it is read.
-
-    Those of objects that the loop binds are other attributes in each iteration.
-    """
-    frame, block = context.frame, context.block(node)
-    places: dict[str, Value] = {}
-    for place in block.assigned:
-        base, _, attribute = place.partition(".")
-        if attribute and place not in frame.names and base not in block.stores:
-            owner = frame.lookup(base)
-            value = peek(context, ast.Attribute(ast.Name(base, ast.Load()), attribute, ast.Load()))
-            if owner is not None and owner.kind in ("unknown", "object") and value.kind in _KEPT:
-                places[place] = owner
-                frame.names[place] = replace(value, bytes=ZERO)
-    yield
-    for place, owner in places.items():
-        value, attribute = frame.names.pop(place), place.partition(".")[2]
-        if isinstance(owner.payload, dict) and attribute in owner.payload:
-            owner.payload[attribute] = value
 
 
 def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:

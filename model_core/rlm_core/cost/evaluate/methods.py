@@ -14,10 +14,11 @@ from ..domain.syntax import GROWING, MERGING, REMOVING, SHRINKING
 from ..domain.values import NONE, UNKNOWN, Value
 from ..library.encoding import row_width, text_width
 from ..library.unit_costs import primitive
-from .bindings import fill, grow, kept_place, shrink
+from .bindings import fill, grow, shrink
 from .expressions import attribute_of
 from .function_bodies import is_open
 from .library_calls import apply_rule
+from .places import kept_place
 from .shown_types import of_kind
 
 

@@ -9,7 +9,6 @@ from rlm_core.types import CauseKind
 from ..bounds.argument_transitions import SYMBOL
 from ..bounds.recursion import recurrence
 from ..bounds.recursion_paths import always_calls_itself, most_calls
-from ..bounds.recursion_results import results_per_result
 from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, is_cached
 from ..domain.context import Context
 from ..domain.dispatch import peek
@@ -82,7 +81,6 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         checks=frame.checks,
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
         bounds=_bounds(context, frame),
-        multiplies=results_per_result(frame.node),
     )
     result = Meter(body.parallel)
     if shape.guessed:

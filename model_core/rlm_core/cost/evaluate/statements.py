@@ -15,7 +15,7 @@ from ..domain.records import replace
 from ..domain.syntax import leaving
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive, seconds
-from .bindings import bind_target, grow, kept_place, remove_item, store_item
+from .bindings import bind_target, grow, remove_item, store_item
 from .branches import read_branches
 from .comprehensions import same_name
 from .conditions import Condition, judge, rest_of
@@ -23,6 +23,7 @@ from .containers import is_stored
 from .expressions import imported_value
 from .objects import special
 from .operations import binary_operation
+from .places import kept_place
 from .shown_types import of_hint
 
 _EXIT_GUESS = 0.3

@@ -20,7 +20,8 @@ from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, constant
 from ..domain.syntax import BlockSyntax, walk
 from ..library.unit_costs import primitive
-from .loops import FEWEST_REPORTED, attributes_as_names, read_loop
+from .loops import FEWEST_REPORTED, read_loop
+from .places import attributes_as_names
 
 _CONCRETE_TRIPS = 400
 _MOST_CONCRETE_NODES = 80
