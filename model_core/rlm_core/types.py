@@ -653,6 +653,41 @@ class HoldsFor(StrEnum):
     ALL_INPUTS = "all inputs"  # the text fixes the cost
 
 
+LaunchBound = Literal["bandwidth", "compute", "launch", "occupancy"]
+
+
+@dataclass(frozen=True, slots=True)
+class AmountRange:
+    """An amount of bytes or operations: at least, likely, and at most where data decide."""
+
+    least: float
+    likely: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCost:
+    """What the launches of a kernel do at given sizes, read from the text, and the roofline of a device for it.
+
+    ``moved`` are the bytes that programs load and store, ``distinct`` those of the tensors' parts that they touch, and
+    ``flops`` the operations. ``roofline`` is the time in seconds that bandwidth and peak arithmetic allow at least, and
+    ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete.
+    """
+
+    moved: AmountRange
+    distinct: float
+    flops: AmountRange
+    programs: float
+    launches: int
+    roofline: float | None = None
+    bound: LaunchBound | None = None
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte that memory must move at least."""
+        return self.flops.likely / self.distinct if self.distinct else math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
     """An operator of a network: its name for people, how often the network has it, its seconds and their share."""
@@ -690,6 +725,8 @@ class Prediction:
     calibrated like the bands, whose ends are among them; empty when the model abstains. ``growth`` is known for latency
     and memory of functions and programs; an abstention may have it too. ``parts`` are known for latencies of networks
     that are sums over kernels.
+    and memory of functions and programs; an abstention may have it too. ``launch`` is known for kernels whose text and
+    sizes fix what their launches do.
     """
 
     basis: Basis
@@ -705,6 +742,7 @@ class Prediction:
     quantiles: tuple[float, ...] = ()
     growth: GrowthEstimate | None = None
     parts: NetworkParts | None = None
+    launch: LaunchCost | None = None
 
     @classmethod
     def missing(cls, code: CodeText, query: Query, model: str, reason: Abstention) -> Prediction:

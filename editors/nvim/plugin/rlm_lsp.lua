@@ -15,6 +15,10 @@ end, { desc = 'Show the latest lines of the log of rlm-lsp' })
 vim.lsp.commands['rlm-lsp.explain'] = function(...)
   require('rlm_lsp').explain(...)
 end
+-- Both commands return a text to show.
+vim.lsp.commands['rlm-lsp.compareGpus'] = function(...)
+  require('rlm_lsp').explain(...)
+end
 vim.lsp.commands['rlm-lsp.copyJson'] = function(...)
   require('rlm_lsp').copy_json(...)
 end

@@ -46,6 +46,7 @@ from .features import all_feature_names, answers_alone, forest_key, has_trees
 from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
+from .launch_cost import launch_cost
 from .model_store import BUILTIN, builtin
 from .network_cost import NETWORK_COSTS, NetworkCosts
 from .network_range import out_of_range
@@ -182,7 +183,7 @@ class OnnxPredictor:
         for row in rows:
             name = self.card.tasks[row.task].name
             if answers_alone(name) or self._is_by_sheet(name, row.query):
-                prediction = self._forest_prediction(row)
+                prediction = self._with_launch(self._forest_prediction(row), row.code)
                 i, j = row.index
                 answers[i][j] = with_facts(prediction, facts.get(i), self._mixture, self.card.calibration)
             else:
@@ -325,6 +326,12 @@ class OnnxPredictor:
         found = quantiles(self._forests[key], spread, residuals, row.features, floor, most)
         source = CalibrationSource(key, by_data_sheet=by_sheet)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), floor)
+
+    def _with_launch(self, prediction: Prediction, code: CodeText) -> Prediction:
+        if (code.basis, code.language) != ("kernel", "triton"):
+            return prediction
+        text = self._encodings.canonical((code.text, code.language, code.basis))
+        return replace(prediction, launch=launch_cost(text, prediction.workload, prediction.device))
 
     def _is_by_sheet(self, task_name: str, query: Query) -> bool:
         """Return whether the query's device is known only by its data sheet, and the data sheet is enough."""

@@ -31,7 +31,7 @@ from rlm_core.types import (
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
-from . import abstentions, escaping, labels, loop_wait_words, size_words, work_words
+from . import abstentions, escaping, labels, launch_words, loop_wait_words, size_words, work_words
 from .curve_plot import details_plots
 from .finding_messages import percent
 
@@ -137,6 +137,7 @@ def hover_text(
     first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
+    first += map(quote, launch_words.hover_lines(answered))
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):
         first += loop_wait_words.hover_lines(unit, analysed.code.work)
@@ -345,6 +346,7 @@ def _rows(predictions: Sequence[Prediction]) -> list[dict[str, str]]:
             cells[f"{_percent(band)} {'interval' if prediction.uncalibrated else 'band'}"] = labels.band(
                 prediction.metric, band, prediction.floor
             )
+        cells |= launch_words.cells(prediction)
         # What it would say without the measurement of this unit.
         if isinstance(prediction, MeasuredPrediction):
             cells["predicted"] = labels.marked_spread(prediction.predicted)

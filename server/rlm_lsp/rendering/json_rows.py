@@ -28,6 +28,7 @@ from rlm_core.types import (
 
 from . import labels
 from .abstentions import reason, shown, sizes_origin
+from .launch_words import launch_fields
 from .size_words import has_bound, measured_curve, stated_bound
 from .work_words import parts_of, worst_case_form, worst_cases
 
@@ -50,6 +51,7 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "abstained": reason(prediction.abstained) if prediction.abstained is not None else None,
         "truncated": prediction.truncated,
         "growth": growth_fields(prediction.growth),
+        "launch": launch_fields(prediction),
         "source": prediction.source,
         "measured": measured_fields(small) if isinstance(small, MeasuredPrediction) else None,
         **size_fields(prediction),

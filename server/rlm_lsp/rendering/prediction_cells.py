@@ -13,7 +13,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.judges import JUDGES
 from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Prediction, SizedPrediction, small_answer
 
-from . import labels
+from . import labels, launch_words
 from .abstentions import failed_analysis, other_judge, reason, shown
 from .hover import measured_note
 from .network_words import bound_words, operator_chart
@@ -133,6 +133,8 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield failed_analysis(analysed.failure)
     if (other := other_judge(analysed.code, prediction)) is not None:
         yield other
+    if (launch := launch_words.note(prediction)) and prediction.median is not None:
+        yield launch
     if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
         yield "by its data sheet"
     if prediction.parts is not None:

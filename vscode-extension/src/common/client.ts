@@ -56,6 +56,7 @@ export function isSupported(document: vscode.TextDocument): boolean {
 }
 
 export const SHOW_DETAILS = 'rlm-lsp.showDetails';
+export const SHOW_GPUS = 'rlm-lsp.showGpus';
 const LAST_WORDS_MS = 2000;
 /** The start of server messages for which we show buttons. */
 const NO_MODEL = /^rlm-lsp: (no predictions|the model is unchanged)/;
@@ -278,6 +279,8 @@ async function shown(command: string, result: unknown, server: Server): Promise<
   } else if (command === 'rlm-lsp.measureCommand' && typeof result === 'string') {
     // The command is done when the text is copied, not when the message has been read.
     void offerCommand(result, server);
+  } else if (command === 'rlm-lsp.compareGpus') {
+    await vscode.commands.executeCommand(SHOW_GPUS, (result as { markdown: string }).markdown);
   }
   return result;
 }

@@ -4,7 +4,7 @@ import * as os from 'os';
 import * as vscode from 'vscode';
 import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 
-import { isSupported, SHOW_DETAILS } from './client';
+import { isSupported, SHOW_DETAILS, SHOW_GPUS } from './client';
 import { compareWithHead, named } from './compare';
 import { Explanations } from './explanation';
 import { offerCommand } from './measure';
@@ -60,6 +60,7 @@ export function registerCommands(
   };
   return [
     vscode.commands.registerCommand(SHOW_DETAILS, (uri: string) => showBeside(vscode.Uri.parse(uri))),
+    vscode.commands.registerCommand(SHOW_GPUS, (text: string) => pages.show('GPUs', text)),
     ...Object.entries(commands).map(([name, act]) => vscode.commands.registerCommand(`rlm-lsp.${name}`, act)),
     session.onDidChangeState(({ kind }) => {
       if (kind === 'starting') {

@@ -226,7 +226,8 @@ local function client_of(ctx)
   return vim.lsp.get_client_by_id(ctx.client_id)
 end
 
--- Handles a code lens and a code action: shows the lines that affect a prediction most in a floating window.
+-- Handles a code lens and two code actions: shows the lines that affect a prediction most, or the costs on all GPUs, in a
+-- floating window.
 function M.explain(command, ctx)
   execute(client_of(ctx), ctx.bufnr, command.command, command.arguments, function(result)
     vim.lsp.util.open_floating_preview(vim.split(result.markdown, '\n'), 'markdown', { focus_id = NAME })

@@ -77,6 +77,7 @@ class Recorder(Budget):
         self.views = 0
         self.dtype = "fp32"
         self.most_iterations = most_iterations
+        self.repeated = 1.0  # how often what is recorded happens: more than once in loops that are followed in part
 
     def add(
         self, name: str, kind: str, inputs: Sequence[Tensor], shape: Sequence[int], *, dtype: str | None = None,

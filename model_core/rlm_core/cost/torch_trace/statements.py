@@ -24,6 +24,7 @@ def iterated(context: TraceContext, value: Value) -> list[Value]:
         value = [value.view(value.shape[1:])] * min(value.shape[0] if value.shape else 0, most)
     if isinstance(value, range) and len(value) > most:
         context.recorder.unknown += 1
+        context.recorder.repeated *= len(value) / most
         value = value[:most]
     items = attempted(items_of, value)
     return items if isinstance(items, list) else [UNKNOWN]
@@ -61,7 +62,11 @@ def _follow_if(context: TraceContext, node: ast.If) -> Signal:
 
 
 def _follow_for(context: TraceContext, node: ast.For) -> Signal:
-    return each_item(context, node, iterated(context, evaluate(context, node.iter)))
+    before = context.recorder.repeated
+    try:
+        return each_item(context, node, iterated(context, evaluate(context, node.iter)))
+    finally:
+        context.recorder.repeated = before
 
 
 def _follow_with(context: TraceContext, node: ast.With) -> Signal:

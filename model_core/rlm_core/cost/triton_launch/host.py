@@ -44,11 +44,14 @@ _MULTIPROCESSORS, _SHARED = 108, 166_912  # of an A100: what a function reads of
 _BLOCK = re.compile(r"block|tile|^B[A-Z]\Z", re.IGNORECASE)
 _USUAL_BLOCKS = (32, 128)  # for block sizes that are not known: what tuning tries lies mostly between them
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
+# Texts of kernels are shown without their imports: the names that these usually bind.
 _NAMES = {
     "triton": LibraryName("triton"), "tl": LibraryName("triton.language"), "torch": LibraryName("torch"),
     "math": LibraryName("math"), "np": LibraryName("numpy"), "F": LibraryName("torch.nn.functional"),
     "nn": LibraryName("torch.nn"), "libdevice": LibraryName("triton.language.extra.libdevice"),
     "tl_math": LibraryName("triton.language.math"), "Tensor": LibraryName("torch.Tensor"),
+    "cdiv": LibraryName("triton.cdiv"), "next_power_of_2": LibraryName("triton.next_power_of_2"),
+    "calculate_settings": LibraryName("utils.calculate_settings"),
 }  # fmt: skip
 
 
@@ -62,11 +65,14 @@ class GriddedKernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch:
-    """A launch with its variants: one for each configuration that is evaluated, as far as its grid is known."""
+    """A launch with its variants: one for each configuration that is evaluated, as far as its grid is known.
+
+    ``times`` is how often it happens; more than once in a long loop, which is followed in part.
+    """
 
     kernel: Kernel
     variants: tuple[Variant, ...]
-    times: int = 1
+    times: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +107,7 @@ class HostProgram:
         """Follow a function at arguments. Never raises for what the text does."""
         recorder = self.context.recorder
         recorder.steps_left = _STEPS
+        recorder.repeated = 1.0
         recorder.operations.clear()
         self.launches.clear()
         complete = True
@@ -204,7 +211,7 @@ def _call_kernel(context: TraceContext, target: GriddedKernel, args: list[Value]
                         grid, found, warps if isinstance(warps, int) else 4, stages if isinstance(stages, int) else 3
                     )
                 )
-    kernel.launches.append(Launch(kernel, tuple(variants)))
+    kernel.launches.append(Launch(kernel, tuple(variants), context.recorder.repeated))
     return UNKNOWN
 
 

@@ -7,6 +7,7 @@ that fit the names first, until the launches and what they do are known.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,11 @@ _INDEX = re.compile(r"ind|idx|tar|lab|.*(?:indices|index|ids)\Z")
 _FLAG = re.compile(
     r"(?:is|has|use|with|in_place|inplace|enable|do|return|log|causal|training|transpose|zero|need)(?:_|\Z)", re.I
 )
+# Names of sizes in labels and comments: rows, or the two whose product they are, and the width of a row.
+_ROWS = ("bt", "m", "rows", "ni", "nx")
+_BATCH, _SEQUENCE = ("b", "bsz", "batch", "batch_size", "z"), ("t", "seq_len", "seq", "s", "l", "n_ctx")
+_FEWER_ROWS = ("b", "t", "h")
+_WIDTHS = ("intermediate_size", "v", "h", "n", "hidden_size", "d", "cols", "nj", "ny")
 _MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
 _COMPANIONS = frozenset({"self", "ctx", "cls"})
 
@@ -182,10 +188,14 @@ def _like_first(function: SourceFunction, given: list[Value]) -> Named:
 def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Shapes of tensors, of what looks like vectors, and of what looks like square matrices."""
     numbers = [value for value in sizes.values() if value > 1]
+    rows = [next((sizes[name] for name in names if name in sizes), 1) for names in (_BATCH, _SEQUENCE)]
     if {"b", "t"} <= sizes.keys() and "bt" not in sizes:
         sizes = {"bt": sizes["b"] * sizes["t"], **sizes}
-    first = next((sizes[name] for name in ("bt", "m", "b", "t", "rows", "ni", "nx", "h") if name in sizes), 0)
-    width = next((sizes[name] for name in ("v", "h", "n", "hidden_size", "d", "cols", "nj", "ny") if name in sizes), 0)
+    first = next((sizes[name] for name in _ROWS if name in sizes), 0) or (math.prod(rows) if min(rows) > 1 else 0)
+    first = first or next((sizes[name] for name in _FEWER_ROWS if name in sizes), 0)
+    widths = [sizes[name] for name in _WIDTHS if name in sizes]
+    # Several widths are those of several tensors; the hidden size is next to the width of the layers in between.
+    width = widths[0] if len(widths) == 1 or "intermediate_size" in sizes else 0
     if len(numbers) == 1:
         [size] = numbers
         square = (size, size) if size <= 8192 else (size,)
@@ -199,10 +209,10 @@ def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[i
     if first and width:
         yield (first, width), (width,), (first, width)
         yield (width, first), (first,), (width, first)
-    if len(numbers) > 1:
-        yield tuple(numbers[:2]), tuple(numbers[1:2]), tuple(numbers[:2])
-        yield tuple(numbers[:3]), tuple(numbers[2:3]), tuple(numbers[:3])
-        yield tuple(numbers[:4]), tuple(numbers[-1:]), tuple(numbers[:4])
+    # By their order where the names say nothing, if all of them can be sizes of one tensor.
+    if 2 <= len(numbers) <= 4 and not widths:
+        last = tuple(numbers[-1:])
+        yield tuple(numbers), last, tuple(numbers)
 
 
 def _named(
@@ -255,9 +265,11 @@ def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
     chosen = [facts for facts in found if facts is not None]
     if not chosen:
         return None
-    operations = trace.operations
+    # Memory that is only reserved is not written.
+    operations = [operation for operation in trace.operations if not operation.name.startswith("empty")]
+    count = round(sum(launch.times for launch in launches))
     return WorkloadFacts(
-        tuple(chosen), len(launches), sum(operation.kernels for operation in operations),
+        tuple(chosen), count, sum(operation.kernels for operation in operations),
         sum(operation.read for operation in operations), sum(operation.written for operation in operations),
         sum(operation.flops + 2 * operation.macs for operation in operations),
         trace.complete and len(chosen) == min(len(launches), _MOST_LAUNCHES),

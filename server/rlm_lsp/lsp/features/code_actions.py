@@ -25,6 +25,7 @@ from rlm_lsp.rendering.work_words import costly_lines, plain
 
 from .commands import COPY_JSON, EXPLAIN, GO_TO, MEASURE
 from .diagnostics import SOURCE
+from .gpu_comparison import COMPARE_GPUS, is_compared
 
 _FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
 _FINDINGS = frozenset({"over-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"})
@@ -68,6 +69,8 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
         titles = {COPY_JSON: "Copy predictions as JSON"}
         if any(prediction.median is not None for prediction in predictions):
             titles[EXPLAIN] = "Explain prediction: which statements matter"
+            if is_compared(unit.analysed.unit):
+                titles[COMPARE_GPUS] = "Compare GPUs"
         is_offered = unit.analysed.unit.kind == "function" and session.settings_for(uri).measure
         if is_offered and await asyncio.to_thread(command_for, analysis.document.path) is not None:
             titles[MEASURE] = "Measure this function: show the command"

@@ -33,8 +33,9 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.json_rows import unit_row, work_fields
 
+from .gpu_comparison import COMPARE_GPUS, compare_gpus
 from .progress import WorkProgress, progress
-from .requests import protocol_converter, require_model
+from .requests import analysis_of, position_of, unit_at
 
 COPY_JSON, EXPLAIN, GO_TO, MEASURE = "rlm-lsp.copyJson", "rlm-lsp.explain", "rlm-lsp.goTo", "rlm-lsp.measureCommand"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
@@ -58,6 +59,7 @@ def register(server: LanguageServer, session: Session) -> None:
         COPY_JSON: copy_json,
         EXPLAIN: explain_unit,
         GO_TO: go_to,
+        COMPARE_GPUS: compare_gpus,
         MEASURE: measure_command,
     }
     for name, handler in handlers.items():
@@ -95,7 +97,7 @@ async def show_log(session: Session, arguments: Sequence[Any]) -> str:
 
 async def predict_file(session: Session, arguments: Sequence[Any]) -> list[dict[str, Any]]:
     """All predictions of a document, with the fields of ``rlm-lsp predict --format json``."""
-    analysis = await _analysis(session, arguments)
+    analysis = await analysis_of(session, arguments)
     codes = [unit.analysed.code for unit in analysis.units]
     with progress(session, "rlm-lsp: predicting", cancellable=True) as shown:
         cancelled = _cancellation(session, shown)
@@ -109,8 +111,8 @@ async def predict_file(session: Session, arguments: Sequence[Any]) -> list[dict[
 
 async def copy_json(session: Session, arguments: Sequence[Any]) -> str:
     """The predictions of the unit at a position, as JSON text for the clipboard."""
-    analysis = await _analysis(session, arguments)
-    unit = _unit(analysis, _position(arguments))
+    analysis = await analysis_of(session, arguments)
+    unit = unit_at(analysis, position_of(arguments))
     await session.predictions.predict([unit.analysed.code])
     return json.dumps(_rows(session, analysis, unit), indent=2, ensure_ascii=False)
 
@@ -121,14 +123,14 @@ async def go_to(session: Session, arguments: Sequence[Any]) -> bool:
     uri = first.get("uri") if isinstance(first, Mapping) else first
     if not isinstance(uri, str):
         raise JsonRpcInvalidParams("name a document by its URI")
-    position = _position(arguments)
+    position = position_of(arguments)
     shown = types.ShowDocumentParams(uri, take_focus=True, selection=types.Range(position, position))
     return (await session.client.window_show_document_async(shown)).success
 
 
 async def measure_command(session: Session, arguments: Sequence[Any]) -> str:
     """Show, and return for the clipboard, the command line that measures a document's package. Nothing is run."""
-    analysis = await _analysis(session, arguments)
+    analysis = await analysis_of(session, arguments)
     uri = analysis.document.uri
     if not session.settings_for(uri).measure:
         raise JsonRpcInvalidParams("the setting `measure` switches measurements off")
@@ -147,8 +149,8 @@ async def explain_unit(session: Session, arguments: Sequence[Any]) -> dict[str, 
     ``markdown`` shows what the code says about the cost and the strongest statements. ``waits``, ``endless`` and
     ``causes`` are those of ``rlm-lsp predict --format json``, with 0-based lines.
     """
-    analysis = await _analysis(session, arguments)
-    unit = _unit(analysis, _position(arguments))
+    analysis = await analysis_of(session, arguments)
+    unit = unit_at(analysis, position_of(arguments))
     # What the code says is explained, not what was measured of it.
     code, metric = replace(unit.analysed.code, measured=()), arguments[2] if len(arguments) > 2 else None
     if metric is not None and metric not in _METRICS:
@@ -261,34 +263,3 @@ def _cancellation(session: Session, shown: WorkProgress) -> Callable[[], bool]:
     number = protocol.msg_id
     request = protocol._request_futures.get(number) if number is not None else None
     return lambda: shown.cancelled or (request is not None and request.cancelled())
-
-
-async def _analysis(session: Session, arguments: Sequence[Any]) -> Analysis:
-    first = arguments[0] if arguments else None
-    uri = first.get("uri") if isinstance(first, Mapping) else first
-    if not isinstance(uri, str):
-        raise JsonRpcInvalidParams("name a document by its URI")
-    await require_model(session)
-    analysis = await session.analysis(uri)
-    if analysis is None:
-        raise JsonRpcInvalidParams(f"{uri}: not open, excluded, or in a language that gets no predictions")
-    return analysis
-
-
-def _position(arguments: Sequence[Any]) -> types.Position:
-    first = arguments[0] if arguments else None
-    position = arguments[1] if len(arguments) > 1 else first.get("position") if isinstance(first, Mapping) else None
-    if isinstance(position, types.Position):
-        return position
-    try:
-        return protocol_converter().structure(position, types.Position)
-    except Exception:
-        raise JsonRpcInvalidParams('name a position, like {"line": 3, "character": 0}') from None
-
-
-def _unit(analysis: Analysis, position: types.Position) -> LocatedUnit:
-    """The unit whose header is at a position, else the innermost one around it."""
-    unit = analysis.unit_at(position.line) or analysis.unit_around(position.line)
-    if unit is None:
-        raise JsonRpcInvalidParams(f"there is no unit at line {position.line + 1}")
-    return unit

@@ -1,16 +1,18 @@
-"""Parts that requests share: parameters of the server's own requests (``rlm-lsp/...``), and the need for a model."""
+"""Parts that requests and commands share: their parameters, the unit that they are about, and the need for a model."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from cattrs import Converter
-from lsprotocol import converters
+from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams
 
+from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.sources import path_of_uri
 
@@ -65,3 +67,48 @@ async def require_model(session: Session) -> None:
     await session.predictions.wait_loaded()
     if not session.predictions.ready:
         raise JsonRpcInvalidParams("there is no model; see the log for the reason")
+
+
+async def analysis_of(session: Session, arguments: Sequence[Any]) -> Analysis:
+    """The analysis of the open document that the arguments of a command name first.
+
+    Raises:
+        JsonRpcInvalidParams: there is no such document, or no model.
+    """
+    first = arguments[0] if arguments else None
+    uri = first.get("uri") if isinstance(first, Mapping) else first
+    if not isinstance(uri, str):
+        raise JsonRpcInvalidParams("name a document by its URI")
+    await require_model(session)
+    analysis = await session.analysis(uri)
+    if analysis is None:
+        raise JsonRpcInvalidParams(f"{uri}: not open, excluded, or in a language that gets no predictions")
+    return analysis
+
+
+def position_of(arguments: Sequence[Any]) -> types.Position:
+    """The position that the arguments of a command name.
+
+    Raises:
+        JsonRpcInvalidParams: they name none.
+    """
+    first = arguments[0] if arguments else None
+    position = arguments[1] if len(arguments) > 1 else first.get("position") if isinstance(first, Mapping) else None
+    if isinstance(position, types.Position):
+        return position
+    try:
+        return protocol_converter().structure(position, types.Position)
+    except Exception:
+        raise JsonRpcInvalidParams('name a position, like {"line": 3, "character": 0}') from None
+
+
+def unit_at(analysis: Analysis, position: types.Position) -> LocatedUnit:
+    """The unit whose header is at a position, else the innermost one around it.
+
+    Raises:
+        JsonRpcInvalidParams: there is none.
+    """
+    unit = analysis.unit_at(position.line) or analysis.unit_around(position.line)
+    if unit is None:
+        raise JsonRpcInvalidParams(f"there is no unit at line {position.line + 1}")
+    return unit
