@@ -82,7 +82,7 @@ model: .venv/installed
 	@test -e $(RUN)/measured.parquet || .venv/bin/rlm-lsp data build functions \
 		--labels model_core/labels/functions.jsonl.gz --out $(RUN)/measured.parquet
 	@test -e $(RUN)/triton.parquet || .venv/bin/rlm-lsp data build triton \
-		--labels $(LABELS)/triton --out $(RUN)/triton.parquet
+		--labels $(LABELS)/triton --labels $(LABELS)/triton_more --out $(RUN)/triton.parquet
 	@test -e $(RUN)/nas.parquet || .venv/bin/python -m tools.nas --labels $(LABELS)/nas --out $(RUN)/nas.parquet
 	@test -e $(RUN)/counterfactual.parquet || .venv/bin/python -m tools.counterfactual \
 		--labels tools/counterfactual/labels.jsonl.gz --out $(RUN)/counterfactual.parquet

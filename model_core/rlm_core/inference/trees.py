@@ -61,10 +61,9 @@ class Forest:
         if column < 0:
             return total
         estimate = features[:, column].astype(np.float64)
-        # Without the estimate the leaves have to do alone: they are then scaled back to the whole.
-        whole: npt.NDArray[np.float64] = np.where(
-            np.isnan(estimate), total / max(1 - factor, 1e-3), total + factor * estimate
-        )
+        # Without the estimate the leaves have to do alone, scaled back to the whole; those that add to it cannot.
+        alone = total / (1 - factor) if factor < 1 else np.full_like(total, np.nan)
+        whole: npt.NDArray[np.float64] = np.where(np.isnan(estimate), alone, total + factor * estimate)
         return whole
 
 
@@ -87,6 +86,22 @@ def save(forests: Mapping[str, Forest], names: Mapping[str, Sequence[str]], path
     }
     # An empty dictionary would make a header that cannot be read.
     save_file(tensors, path, metadata={key: str(fingerprint(names[basis_of(key)])) for key in forests} or None)
+
+
+def put(forests: Mapping[str, Forest], names: Mapping[str, Sequence[str]], path: Path) -> None:
+    """Replace the forests of the bases that ``forests`` have in a file of :func:`save`; the others stay as they are."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    bases = {basis_of(key) for key in forests}
+    with safe_open(path, "numpy") as file:
+        prints = {key: text for key, text in (file.metadata() or {}).items() if basis_of(key) not in bases}
+        tensors = {f"{key}/{field}": file.get_tensor(f"{key}/{field}") for key in prints for field in _FIELDS}
+    tensors |= {
+        f"{key}/{field}": np.ascontiguousarray(getattr(f, field)) for key, f in forests.items() for field in _FIELDS
+    }
+    prints |= {key: str(fingerprint(names[basis_of(key)])) for key in forests}
+    save_file(tensors, path, metadata=prints)
 
 
 def load(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Forest]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rlm_core.errors import DataError
 from rlm_core.inference.tokenizer import Ids, Tokenizer
@@ -42,7 +44,7 @@ FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 class Rows:
     """One entry per unit and query: ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
 
-    A missing callee is -1.
+    A missing callee is -1. Values ``at_floor`` of their own measurement are only known not to be above it.
     """
 
     ids: npt.NDArray[np.str_]
@@ -55,6 +57,7 @@ class Rows:
     group: npt.NDArray[np.str_]
     family: npt.NDArray[np.str_]
     split: npt.NDArray[np.str_]
+    at_floor: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.text)
@@ -156,6 +159,7 @@ def load_corpus(
                 np.array([decimal_year(workloads[i]) for i in kept]),
                 callees,
                 *(table[name].take(kept).to_numpy().astype(np.str_) for name in ("group", "family", "split")),
+                _at_floor(table.take(kept)),
             )
         )
     if not parts:
@@ -174,6 +178,12 @@ def load_corpus(
     read_forms = {prefix: form for prefix, form in forms.items() if prefix in prefixes}
     completed = [(device, json.loads(workload)) for device, workload in queries]
     return Corpus(distinct, completed, rows, ordered, read_forms)
+
+
+def _at_floor(table: pa.Table) -> npt.NDArray[np.bool_]:
+    floors = pc.fill_null(table["floor"], 0.0).to_numpy()
+    found: npt.NDArray[np.bool_] = table["value"].to_numpy() <= floors
+    return found
 
 
 def _canonicals(sources: list[_Source]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:

@@ -40,7 +40,7 @@ _FLAG = re.compile(
 _ROWS = ("bt", "m", "rows", "ni", "nx")
 _BATCH, _SEQUENCE = ("b", "bsz", "batch", "batch_size", "z"), ("t", "seq_len", "seq", "s", "l", "n_ctx")
 _FEWER_ROWS = ("b", "t", "h")
-_WIDTHS = ("intermediate_size", "v", "h", "n", "hidden_size", "d", "cols", "nj", "ny")
+_WIDTHS = ("intermediate_size", "v", "vocab_size", "h", "n", "hidden_size", "d", "cols", "nj", "ny")
 _MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
 _COMPANIONS = frozenset({"self", "ctx", "cls"})
 
@@ -161,7 +161,10 @@ def _calls(
     if any(map(_ARGUMENT.match, workload)):
         for function in functions:
             skip = int(bool(function.node.args.args) and function.node.args.args[0].arg in _COMPANIONS)
-            given = [UNKNOWN] * skip + arguments_of(function, workload, skip=skip)
+            try:
+                given = [UNKNOWN] * skip + arguments_of(function, workload, skip=skip)
+            except ValueError:  # larger than any tensor
+                return
             yield given, {}, function
             yield given, _like_first(function, given), function
         return
@@ -170,7 +173,19 @@ def _calls(
     tensors = tensor_parameters(program)
     for shapes in _shapes(sizes):
         for function in functions:
+            if _leaves_out(sizes, shapes[0], function):
+                continue
             yield [], _named(function, tensors[id(function)], sizes, workload, shapes, dtype), function
+
+
+def _leaves_out(sizes: Mapping[str, int], shape: tuple[int, ...], function: SourceFunction) -> bool:
+    """Return whether some sizes are neither dimensions of a guessed shape nor arguments: then it is another shape."""
+    spec = function.node.args
+    known = {item.arg.lower() for item in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    known |= {"hidden_size"} if "intermediate_size" in sizes else set()
+    if math.prod(_rows(sizes)) in shape:
+        known |= {*_BATCH, *_SEQUENCE}
+    return any(value > 1 and name not in known and value not in shape for name, value in sizes.items())
 
 
 def _like_first(function: SourceFunction, given: list[Value]) -> Named:
@@ -188,7 +203,7 @@ def _like_first(function: SourceFunction, given: list[Value]) -> Named:
 def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Shapes of tensors, of what looks like vectors, and of what looks like square matrices."""
     numbers = [value for value in sizes.values() if value > 1]
-    rows = [next((sizes[name] for name in names if name in sizes), 1) for names in (_BATCH, _SEQUENCE)]
+    rows = _rows(sizes)
     if {"b", "t"} <= sizes.keys() and "bt" not in sizes:
         sizes = {"bt": sizes["b"] * sizes["t"], **sizes}
     first = next((sizes[name] for name in _ROWS if name in sizes), 0) or (math.prod(rows) if min(rows) > 1 else 0)
@@ -213,6 +228,11 @@ def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[i
     if 2 <= len(numbers) <= 4 and not widths:
         last = tuple(numbers[-1:])
         yield tuple(numbers), last, tuple(numbers)
+
+
+def _rows(sizes: Mapping[str, int]) -> list[int]:
+    """The size of a batch and of a sequence, 1 where there is none."""
+    return [next((sizes[name] for name in names if name in sizes), 1) for names in (_BATCH, _SEQUENCE)]
 
 
 def _named(

@@ -1,7 +1,8 @@
 """Triton kernels (source or IR) and a query -> numbers for boosted trees: what the text does, how large, on what.
 
 ``describe`` reads the text once; ``features`` joins it with sizes, dtype and mode of the workload and with the data
-sheet of the device. Roofline estimates follow Williams et al. 2009 (bytes over bandwidth, operations over peak).
+sheet of the device. Roofline estimates follow Williams et al. 2009 (bytes over bandwidth, operations over peak). Where
+the text and the sizes fix what the launches do, their times take the place of an estimate from the sizes alone.
 Sizes, counts and seconds are log10, unknown is NaN.
 """
 
@@ -18,6 +19,8 @@ import numpy.typing as npt
 
 from rlm_core.queries.devices import canonical_device, device_table
 from rlm_core.queries.sizes import NAMED_ROLES, elements, products, read_sizes
+
+from . import launch
 
 ALONE = True
 _CALL = r"\b(?:tl|triton\.language|tl\.math|libdevice|tl_math|math|tt|arith)\.(?:extra\.\w+\.)?"
@@ -81,6 +84,7 @@ _MODES = {"forward": 0.0, "no-grad-forward": 0.0, "backward": 1.0, "full": 2.0}
 _FLOOR = 6e-6  # seconds: what a launch costs when there is nothing to do, as measured on data-centre cards
 # A data-centre card of 2020, where the device's figures are unknown.
 _USUAL_BANDWIDTH, _USUAL_FP32, _USUAL_FP16 = 2e12, 2e13, 3e14
+_WHOLE = -2  # of the values of ``_ROOFLINE_NAMES``: that of the whole launch
 _SHAPES, _DIMENSIONS, _SCALARS, _OTHERS = 6, 4, 3, 3
 
 _TEXT_NAMES = (
@@ -130,6 +134,7 @@ _SIZE_NAMES = (
     "mode",
     "autotuned",
     "positional",
+    "timed_on_host",
 )
 _ROOFLINE_NAMES = (
     "bytes",
@@ -141,24 +146,29 @@ _ROOFLINE_NAMES = (
     "seconds_roofline",
     "elements_a_multiprocessor",
 )
-NAMES: tuple[str, ...] = (*_TEXT_NAMES, *_DEVICE_NAMES, *_SIZE_NAMES, *_ROOFLINE_NAMES)
+ESTIMATE = "seconds_estimate"
+_GAP = "estimate_over_roofline"
+NAMES: tuple[str, ...] = (*_TEXT_NAMES, *_DEVICE_NAMES, *_SIZE_NAMES, *_ROOFLINE_NAMES, *launch.NAMES, ESTIMATE, _GAP)
 
 # What a launch costs does not fall when one of these grows: constraints for the trees that read them.
 MONOTONIC: tuple[str, ...] = ("bytes", "seconds_memory", "seconds_matmul", "seconds_attention", "seconds_roofline")
-ESTIMATE = "seconds_roofline"
 # What generalises to unseen kernels. Shapes by position rank sizes worse than the roofline estimates made of them.
 SELECTED: tuple[str, ...] = (
     *_TEXT_NAMES,
     *_DEVICE_NAMES,
-    *("mode", "autotuned", "positional", "width", "tensors", "rank"),
+    *("mode", "autotuned", "positional", "width", "tensors", "rank", "timed_on_host"),
     *MONOTONIC,
+    *launch.SELECTED,
+    ESTIMATE,
+    _GAP,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Features of the text alone: the values of the first features, in order, and whether it multiplies matrices."""
+    """A text with its features: the values of the first ones, in order, and whether it multiplies matrices."""
 
+    text: str
     values: tuple[float, ...]
     has_dot: bool
 
@@ -166,6 +176,7 @@ class Described:
 @lru_cache(maxsize=4096)
 def describe(text: str) -> Described:
     """Counts and block sizes of a kernel's text (as ``kernel_text`` makes it, or IR)."""
+    whole = text
     text = _LONG_WORD.sub(r"\1", _LONG_LINE.sub(r"\1", text[:_LONGEST_TEXT]))
     counts = {name: len(pattern.findall(text)) for name, pattern in _PATTERNS.items()}
     loops = _loops(text)
@@ -194,7 +205,7 @@ def describe(text: str) -> Described:
         _log(len(set(words))),
         counts["load"] / (1 + counts["store"]),
     )
-    return Described(values, has_dot)
+    return Described(whole, values, has_dot)
 
 
 def features(described: Described, workload: Mapping[str, str], device: str | None) -> npt.NDArray[np.float32]:
@@ -247,6 +258,7 @@ def features(described: Described, workload: Mapping[str, str], device: str | No
         _MODES.get(workload.get("mode", ""), math.nan),
         float("autotuned" in workload),
         float(bool(sizes.shapes)),
+        float(workload.get("timed") == "host"),
     )
     is_wide = sizes.width > 2 and "tf32" not in workload.get("dtype", "")
     bandwidth = bandwidth if bandwidth == bandwidth else _USUAL_BANDWIDTH
@@ -266,7 +278,13 @@ def features(described: Described, workload: Mapping[str, str], device: str | No
         _log(_FLOOR + passes * max(memory, arithmetic)),
         _log(total / units),
     )
-    return np.array((*described.values, *about_device, *about_sizes, *roofline), np.float32)
+    launched = launch.features_of(described.text, workload, device)
+    estimate = float(launched[launch.NAMES.index(launch.ESTIMATE)])
+    # A pass backwards takes about twice as long as the one forwards, whose launches are read.
+    estimate += math.log10(3) if workload.get("mode") == "full" else 0.0
+    estimate = estimate if estimate == estimate else roofline[_WHOLE]
+    last = (*launched, estimate, estimate - roofline[_WHOLE])
+    return np.array((*described.values, *about_device, *about_sizes, *roofline, *last), np.float32)
 
 
 def _loops(text: str) -> list[tuple[int, bool, bool]]:

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.boundary import guarded
 from rlm_core.cost.triton_launch.launch import LaunchFacts
 from rlm_core.cost.triton_launch.workload import WorkloadFacts, workload_facts
 from rlm_core.queries.architectures import Architecture, architecture_of
@@ -49,6 +50,14 @@ _DEVICE_NAMES = (
 )  # fmt: skip
 NAMES: tuple[str, ...] = (*_TEXT_NAMES, *_DEVICE_NAMES)
 ESTIMATE = "time_launches"
+# What carries over to unseen kernels: times, counts of a program, and shares; not the totals that times are made of.
+SELECTED: tuple[str, ...] = (
+    *(name for name in _DEVICE_NAMES if name.startswith("time_")),
+    "waves", "resident", "tail", "program_accesses", "program_loaded", "programs", "launches", "host_operations",
+    "intensity", "sector_share", "reuse", "imbalance", "strided", "gathers", "launch_known", "launch_dot",
+    "launch_scalar", "launch_special", "launch_sectors", "launch_atomics", "launch_warps", "launch_stages",
+    "width_of_range", "program_barriers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,12 @@ def facts_of(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
 @lru_cache(512)
 def _facts_of(text: str, workload: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
     return workload_facts(text, dict(workload))
+
+
+def features_of(text: str, workload: Mapping[str, str], device: str | None) -> npt.NDArray[np.float32]:
+    """The numbers of a text's launches on a device, NaN unless all launches are known. Shape ``(len(NAMES),)``."""
+    facts = guarded("the launches of a kernel", lambda: facts_of(text, workload), lambda error: None)
+    return launch_features(facts if facts is not None and facts.known and facts.complete else None, device)
 
 
 def launch_features(facts: WorkloadFacts | None, device: str | None) -> npt.NDArray[np.float32]:

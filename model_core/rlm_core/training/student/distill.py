@@ -272,7 +272,7 @@ def _rows(entries: list[tuple[str, int, int, int, float]], corpus: Corpus) -> Ro
     callees = np.full((count, *corpus.rows.callees.shape[1:]), -1, np.int32)
     date = np.array([entry[4] for entry in entries], np.float64)
     split = np.full(count, "train")
-    return Rows(names, text, task, query, np.ones(count), date, callees, names, names, split)
+    return Rows(names, text, task, query, np.ones(count), date, callees, names, names, split, np.zeros(count, bool))
 
 
 def _joined(task: EncoderData, more: Corpus, settings: TrainConfig, out: Path) -> EncoderData:

@@ -38,6 +38,7 @@ def fit_forest(
     weights: npt.NDArray[np.float64],
     name: str,
     config: TreesConfig,
+    at_floor: npt.NDArray[np.bool_] | None = None,
 ) -> Forest:
     """One forest: boosted regressions with different seeds, averaged, with a share for the basis' own estimate.
 
@@ -47,7 +48,12 @@ def fit_forest(
         weights: of the rows, ``(rows,)``.
         name: of the task.
         config: of the basis.
+        at_floor: targets that are only known not to be above their value, ``(rows,)``: where a first forest predicts
+            less, the second one is fitted to that (Schmee and Hahn 1979).
     """
+    if at_floor is not None and at_floor.any():
+        first = fit_forest(features, target, weights, name, config)
+        target = np.where(at_floor, np.minimum(target, first.predict(features)), target)
     basis, _, metric = name.split("/")
     names = feature_names(basis)
     chosen = [names.index(one) for one in learnable_names(basis)]
@@ -55,7 +61,12 @@ def fit_forest(
     columns = np.array([column for column in chosen if np.isfinite(features[:, column]).any()])
     edges = [_bin_edges(features[:, column], weights) for column in columns]
     binned = np.stack([_bin(features[:, column], at) for column, at in zip(columns, edges, strict=True)], axis=1)
-    growing = monotonic_names(basis) if metric == "latency" else ()
+    estimate = estimate_name(basis) if metric == "latency" and config.estimate_share else None
+    column = names.index(estimate) if estimate is not None else -1
+    share = config.estimate_share if estimate is not None else 0.0
+    if share == 1:  # trees add what the estimate lacks, which need not grow with anything
+        target = target - features[:, column]
+    growing = monotonic_names(basis) if metric == "latency" and share < 1 else ()
     models = []
     for seed in range(config.seeds):
         model = HistGradientBoostingRegressor(
@@ -69,9 +80,7 @@ def fit_forest(
             random_state=seed,
         )
         models.append(_with_edges(model.fit(binned, target, sample_weight=weights), edges))
-    estimate = estimate_name(basis) if metric == "latency" and config.estimate_share else None
-    column = names.index(estimate) if estimate is not None else -1
-    return to_forest(models, columns, column, config.estimate_share if estimate is not None else 0.0)
+    return to_forest(models, columns, column, share)
 
 
 def _bin_edges(column: Matrix, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -114,8 +123,9 @@ def to_forest(models: Sequence[Any], columns: npt.NDArray[np.int64], estimate: i
         models: the models.
         columns: the numbers of the features that they were fitted on.
         estimate: the number of a feature that takes a share of the prediction, -1 for none.
-        share: that share, 0..1.
+        share: that share, 0..1; of a share of 1 the models predict what is to be added to it.
     """
+    scale = 1 - share if share < 1 else 1.0
     nodes, roots, constant = [], [], 0.0
     size = 0
     for model in models:
@@ -137,13 +147,14 @@ def to_forest(models: Sequence[Any], columns: npt.NDArray[np.int64], estimate: i
         np.concatenate([n["left"].astype(np.int64) + at for n, at in nodes]).astype(np.int32),
         np.concatenate([n["right"].astype(np.int64) + at for n, at in nodes]).astype(np.int32),
         np.concatenate([n["missing_go_to_left"].astype(bool) for n, _ in nodes]),
-        ((1 - share) * np.concatenate([n["value"] for n, _ in nodes]) / len(models)).astype(np.float32),
+        (scale * np.concatenate([n["value"] for n, _ in nodes]) / len(models)).astype(np.float32),
         np.array(roots, np.int32),
-        np.array([(1 - share) * constant, estimate, share], np.float32),
+        np.array([scale * constant, estimate, share], np.float32),
     )
 
 
 _SPREAD = TreesConfig(trees=40, seeds=1, learning_rate=0.1, leaves=8, leaf_rows=40, l2=3.0)
+_DEVICE_PARTS = 4
 _SMALLEST_RESIDUAL = 1e-4  # what lies closer says nothing about how far others will lie
 
 
@@ -159,20 +170,26 @@ class ForestJob:
     fold: npt.NDArray[np.int64]
     split: npt.NDArray[np.str_]
     device: npt.NDArray[np.str_]
+    at_floor: npt.NDArray[np.bool_]
+
+    def fit(self, chosen: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64]) -> Forest:
+        """A forest on some of the rows; ``weights`` are those of all."""
+        rows = (self.features[chosen], self.target[chosen], weights[chosen])
+        return fit_forest(*rows, self.key.partition("@")[0], self.config, self.at_floor[chosen])
 
 
 def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], npt.NDArray[np.float64]]:
     """The forests of a job, their residuals if they answer alone, and its predictions."""
     with threadpool_limits(1):
         if not answers_alone(job.key):
-            forest, found = _cross_fit(job, FOLDS)
+            forest, found = cross_fit(job, FOLDS)
             return {job.key: forest}, without_devices(job), found
         axis = normal_axis(job.target[job.split == "train"]) if job.key.partition("@")[0].endswith("/accuracy") else ()
         placed = replace(job, target=to_axis(job.target, axis))
         held_out = job.split == "cal"
         few = len(np.unique(job.group[held_out])) < MIN_GROUPS
         # Where groups abound, all that the folds are for is the sizes of the residuals.
-        forest, found = _cross_fit(placed, FOLDS if few else 2)
+        forest, found = cross_fit(placed, FOLDS if few else 2)
         forests = {job.key: forest}
         scores = placed.target - found
         if few:
@@ -183,27 +200,30 @@ def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], np
             forests[spread_key(job.key)] = spread = _fit_spread(placed, found)
             scores /= 10 ** spread.predict(job.features)
         residuals = without_devices(job)
+    held_out &= ~job.at_floor
     if held_out.any():
         residuals[job.key] = fit_residuals(scores[held_out], job.group[held_out], axis)
     return forests, residuals, from_axis(found, axis)
 
 
 def without_devices(job: ForestJob) -> dict[str, Residuals]:
-    """Residuals of devices left out in turn, for those known by their data sheet; none where such are not answered.
+    """Residuals of devices left out of training, for those known by their data sheet; none where such are not answered.
 
-    No forest that predicts a row has seen its device or its group. A device counts by the square root of its rows.
+    No forest that predicts a row has seen its device or its group: a quarter of the devices is left out at a time. A
+    device counts by the square root of its rows.
     """
-    train, held_out = job.split == "train", job.split != "test"
-    if job.key.split("/")[0] not in SHEET_BASES or len(np.unique(job.device[held_out])) < MIN_SHEET_DEVICES:
+    train, held_out = job.split == "train", (job.split != "test") & ~job.at_floor
+    devices = np.unique(job.device[held_out])
+    if job.key.split("/")[0] not in SHEET_BASES or len(devices) < MIN_SHEET_DEVICES:
         return {}
     weights = group_weights(job.group)
     fold = np.where(train, job.fold % FOLDS, -1)
+    part = np.searchsorted(devices, job.device) % _DEVICE_PARTS
     found = np.zeros(len(job.target))
-    for device, number in sorted(set(zip(job.device[held_out].tolist(), fold[held_out].tolist(), strict=True))):
-        held = held_out & (job.device == device) & (fold == number)
-        kept = train & (job.device != device) & (fold != number)
-        forest = fit_forest(job.features[kept], job.target[kept], weights[kept], job.key.partition("@")[0], job.config)
-        found[held] = forest.predict(job.features[held])
+    for left_out, number in sorted(set(zip(part[held_out].tolist(), fold[held_out].tolist(), strict=True))):
+        held = held_out & (part == left_out) & (fold == number)
+        kept = train & ~job.at_floor & (part != left_out) & (fold != number)
+        found[held] = job.fit(kept, weights).predict(job.features[held])
     return {data_sheet_key(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
 
 
@@ -216,19 +236,17 @@ def _fit_spread(job: ForestJob, found: npt.NDArray[np.float64]) -> Forest:
     return fit_forest(job.features[train], sizes, group_weights(job.group[train]), f"{basis}/*/spread", _SPREAD)
 
 
-def _cross_fit(job: ForestJob, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
+def cross_fit(job: ForestJob, folds: int) -> tuple[Forest, npt.NDArray[np.float64]]:
     """A forest on the training rows, and predictions for all rows, out of fold for the training rows."""
-    name = job.key.partition("@")[0]
     weights = group_weights(job.group)
     train = job.split == "train"
-    forest = fit_forest(job.features[train], job.target[train], weights[train], name, job.config)
+    forest = job.fit(train, weights)
     found = forest.predict(job.features)
     for number in range(folds):
         held = train & (job.fold % folds == number)
         kept = train & ~held
         if held.any() and kept.any():
-            others = fit_forest(job.features[kept], job.target[kept], weights[kept], name, job.config)
-            found[held] = others.predict(job.features[held])
+            found[held] = job.fit(kept, weights).predict(job.features[held])
     return forest, found
 
 

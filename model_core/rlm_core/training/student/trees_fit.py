@@ -112,7 +112,8 @@ def _job(corpus: Corpus, rows: npt.NDArray[np.int64], matrix: Matrix, key: str, 
     folds = np.array([fold_of(family) for family in corpus.rows.family[rows]])
     target = log_values(corpus, rows, corpus.tasks[corpus.rows.task[rows[0]]])
     device = np.array([corpus.queries[query][0] or "" for query in corpus.rows.query[rows]])
-    return ForestJob(key, config, matrix, target, corpus.rows.group[rows], folds, corpus.rows.split[rows], device)
+    chosen = corpus.rows.chosen(rows)
+    return ForestJob(key, config, matrix, target, chosen.group, folds, chosen.split, device, chosen.at_floor)
 
 
 class _Features:

@@ -141,3 +141,33 @@ def test_no_text_takes_a_time_that_grows_with_the_square_of_its_length(piece: st
     began = time.process_time()
     describe(f"@triton.jit\ndef f(x):\n    BLOCK = {piece * (1_000_000 // len(piece))}")
     assert time.process_time() - began < 5
+
+
+LAUNCHED = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def run(x):
+    y = torch.empty_like(x)
+    for _ in range(50):
+        kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+
+
+def test_the_estimate_is_that_of_the_launches_where_they_are_known() -> None:
+    workload = {"arg0": "1048576", "dtype": "fp32"}
+    known = dict(zip(NAMES, features(describe(LAUNCHED), workload, "nvidia-a100-sxm4-80gb"), strict=True))
+    assert known["seconds_estimate"] == known["time_launches"] > known["seconds_roofline"]
+    assert known["estimate_over_roofline"] == pytest.approx(
+        known["seconds_estimate"] - known["seconds_roofline"], abs=1e-5
+    )
+    alone = LAUNCHED[: LAUNCHED.index("def run")]
+    unknown = dict(zip(NAMES, features(describe(alone), workload, "nvidia-a100-sxm4-80gb"), strict=True))
+    assert unknown["seconds_estimate"] == unknown["seconds_roofline"]
+    assert math.isnan(unknown["time_launches"])
+    full = {**workload, "mode": "full"}
+    passes = dict(zip(NAMES, features(describe(LAUNCHED), full, "nvidia-a100-sxm4-80gb"), strict=True))
+    assert passes["seconds_estimate"] == pytest.approx(known["seconds_estimate"] + math.log10(3), abs=1e-5)

@@ -32,6 +32,7 @@ def problems(count: int = 80, each: int = 4, split: str = "cal") -> tuple[Corpus
         np.char.add("problem-", group.astype(np.str_)),
         np.char.add("problem-", group.astype(np.str_)),
         np.full(n, split),
+        np.zeros(n, bool),
     )
     corpus = Corpus([(f"text {i}", "go") for i in range(n)], [(None, {})], rows, ["program/go/latency"])
     return corpus, logs + rng.normal(0, 0.3, n), own + rng.normal(0, 0.1, n)

@@ -164,3 +164,29 @@ def test_the_same_seeds_give_the_same_forest() -> None:
     features, target = table(200)
     first, second = (fit_forest(features, target, EVEN, KERNELS, CONFIG) for _ in range(2))
     assert first.predict(features).tolist() == second.predict(features).tolist()
+
+
+@pytest.mark.usefixtures("simple")
+def test_trees_add_to_a_whole_estimate_what_it_lacks() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 4)).astype(np.float32)
+    lacking = 0.5 * (features[:, 1] > 0)
+    target = features[:, 0].astype(np.float64) + lacking
+    forest = fit_forest(features, target, EVEN, KERNELS, replace(CONFIG, estimate_share=1.0, trees=100))
+    far = features + np.array([10, 0, 0, 0], np.float32)
+    assert forest.predict(far) - far[:, 0] == pytest.approx(lacking, abs=0.1)
+
+
+@pytest.mark.usefixtures("simple")
+def test_a_value_at_its_floor_pulls_no_prediction_up() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 4)).astype(np.float32)
+    truth = features[:, 1].astype(np.float64)
+    at_floor = (truth < 0) & (rng.random(200) < 0.6)
+    target = np.where(at_floor, 0.5, truth)
+    plain = fit_forest(features, target, EVEN, KERNELS, CONFIG)
+    censored = fit_forest(features, target, EVEN, KERNELS, CONFIG, at_floor)
+    errors = [np.abs(forest.predict(features) - truth)[at_floor].mean() for forest in (plain, censored)]
+    assert errors[1] < 0.9 * errors[0]
+    above = fit_forest(features, np.where(at_floor, -9.0, truth), EVEN, KERNELS, CONFIG, at_floor)
+    assert np.all(above.predict(features[at_floor]) < 0)

@@ -110,7 +110,9 @@ def network_job(rows: int = 3000) -> ForestJob:
     groups = np.array([f"network-{number}" for number in range(rows)])
     split = rng.choice(["train", "cal", "test"], rows, p=[0.6, 0.2, 0.2])
     config, device = replace(CONFIG, trees=60, leaf_rows=10), np.full(rows, "pixel-3")
-    return ForestJob(NETWORKS, config, features, target, groups, np.arange(rows) % 5, split, device)
+    return ForestJob(
+        NETWORKS, config, features, target, groups, np.arange(rows) % 5, split, device, np.zeros(rows, bool)
+    )
 
 
 @pytest.mark.usefixtures("four_features")
