@@ -44,7 +44,7 @@ FLOORS = {"call": {"latency": 5e-8, "memory": 64.0}}
 class Rows:
     """One entry per unit and query: ``text``, ``task``, ``query`` and ``callees (rows, 2, MAX_CALLEES)`` are indices.
 
-    A missing callee is -1. Values ``at_floor`` of their own measurement are only known not to be above it.
+    A missing callee is -1. Values ``at_floor`` of a measurement are only known not to be above it.
     """
 
     ids: npt.NDArray[np.str_]
