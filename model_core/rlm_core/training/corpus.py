@@ -159,7 +159,7 @@ def load_corpus(
                 np.array([decimal_year(workloads[i]) for i in kept]),
                 callees,
                 *(table[name].take(kept).to_numpy().astype(np.str_) for name in ("group", "family", "split")),
-                _at_floor(table.take(kept)),
+                at_floor=_at_floor(table.take(kept)),
             )
         )
     if not parts:
