@@ -88,4 +88,4 @@ def version() -> str:
         OSError: it is not in files.
     """
     folders = [Path(folder) for package in (source, cost, queries, inference) for folder in package.__path__]
-    return source_digest(*folders, Path(types.__file__))
+    return source_digest(*folders, *map(Path, types.__path__))

@@ -75,7 +75,7 @@ _QUESTIONS: dict[str, Callable[[ModuleScope, str], object]] = {
 def _version() -> str:
     """A digest of the source of the analysis, and of what else its answers depend on."""
     folders = [Path(folder) for package in (cost, source) for folder in package.__path__]
-    return source_digest(*folders, Path(types.__file__), Path(__file__))
+    return source_digest(*folders, *map(Path, types.__path__), Path(__file__))
 
 
 class FactsCache:
