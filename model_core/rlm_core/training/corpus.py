@@ -158,8 +158,10 @@ def load_corpus(
                 table["value"].take(kept).to_numpy(),
                 np.array([decimal_year(workloads[i]) for i in kept]),
                 callees,
-                *(table[name].take(kept).to_numpy().astype(np.str_) for name in ("group", "family", "split")),
-                at_floor=_at_floor(table.take(kept)),
+                table["group"].take(kept).to_numpy().astype(np.str_),
+                table["family"].take(kept).to_numpy().astype(np.str_),
+                table["split"].take(kept).to_numpy().astype(np.str_),
+                _at_floor(table.take(kept)),
             )
         )
     if not parts:
