@@ -45,7 +45,9 @@ LAUNCHER = SOFTMAX.split("\n").index("def softmax(x):")
 
 async def test_a_hover_shows_what_a_launch_does_next_to_each_gpu(start: Start, tmp_path: Path) -> None:
     session = await start(refresh=False, options={"devices": ["a100", "h100"]})
-    text = unpadded(await session.hover(session.open(tmp_path / "softmax.py", SOFTMAX), KERNEL, 5))
+    hover = await session.hover(session.open(tmp_path / "softmax.py", SOFTMAX), KERNEL, 5)
+    assert hover is not None
+    text = unpadded(hover)
     assert "| device | median | 80 % band | 90 % band | roofline | of roofline | bound by |" in text
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| latency | ")]
     assert [row[1] for row in rows] == ["nvidia-a100-sxm4-80gb", "nvidia-h100-sxm"]
@@ -62,6 +64,7 @@ async def test_a_kernel_is_compared_on_all_gpus(tmp_path: Path) -> None:
         offered = {action.title: action for action in await actions(session, uri, KERNEL, 5)}
         action = offered["Compare GPUs"]
         assert isinstance(action, types.Command)
+        assert action.arguments is not None
         compared = await session.command(action.command, *action.arguments)
         rows = compared["rows"]
         assert len(rows) >= 10

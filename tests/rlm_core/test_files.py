@@ -166,8 +166,10 @@ DIRECT_READS = {
     "model_core/rlm_core/measurement/gpu/meter.py",  # the system
     "model_core/rlm_core/measurement/programs/sandbox.py",  # the system
     "model_core/rlm_core/serving/access.py",  # the user's token
+    "model_core/rlm_core/cost/library/conventional_names.py",  # the package
     "model_core/rlm_core/cost/library/result_kinds.py",
     "model_core/rlm_core/cost/library/statements.py",  # the package
+    "model_core/rlm_core/cost/library/usual_waits.py",  # the package
     "model_core/rlm_core/queries/architectures.py",
     "model_core/rlm_core/queries/devices.py",  # the package
     "model_core/rlm_core/queries/entry_store.py",  # the package

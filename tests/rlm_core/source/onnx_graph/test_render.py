@@ -121,7 +121,7 @@ def test_a_network_of_20_000_nodes_is_folded_to_its_blocks_and_reads_back() -> N
         for number in range(19):
             kind = names[number % 4] if number < 17 else "Tanh"
             attributes = (("pads", (1, 1, 1, 1)),) if kind == "Conv" else ()
-            operands = (Edge(first + number - 1), *weights.get(kind, ()))
+            operands: tuple[Edge | Constant | None, ...] = (Edge(first + number - 1), *weights.get(kind, ()))
             nodes.append(Node(kind, operands, attributes, ((1, 8, 16, 16),)))
         nodes.append(Node("Add", (Edge(first - 1), Edge(first + 18)), (), ((1, 8, 16, 16),)))
     graph = ordered(Graph((Value((1, 8, 16, 16)),), tuple(nodes), (Edge(len(nodes) - 1),)))
