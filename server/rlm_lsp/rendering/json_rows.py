@@ -51,10 +51,10 @@ def prediction_fields(prediction: Prediction) -> dict[str, Any]:
         "abstained": reason(prediction.abstained) if prediction.abstained is not None else None,
         "truncated": prediction.truncated,
         "growth": growth_fields(prediction.growth),
-        "launch": launch_fields(prediction),
         "source": prediction.source,
         "measured": measured_fields(small) if isinstance(small, MeasuredPrediction) else None,
         **size_fields(prediction),
+        **({"launch": launch_fields(prediction)} if prediction.basis in ("kernel", "module") else {}),
         **({"network": network_fields(prediction.parts)} if prediction.basis == "network" else {}),
     }
 

@@ -45,7 +45,7 @@ def import_result(path: Path, root: Path) -> ImportedResult | None:
         content = read_regular(path, _LARGEST)
         written = path.stat().st_mtime
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     root = root.resolve()
     if is_profile(content):
         result = read_profile(path, content, root, written)
