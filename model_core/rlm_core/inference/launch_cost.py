@@ -38,6 +38,9 @@ def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> 
         times * sum(each.programs for each in facts.facts),
         facts.launches,
     )
+    if not cost.distinct:
+        # Nothing is read or written where a size that the text needs was not given: an axis that a tensor lacks.
+        return None
     card = device_table().get(canonical_device(device) or "") if device else None
     architecture = architecture_of(card.id) if card is not None else None
     if card is None or architecture is None or not card.memory_bandwidth or not card.fp32_flops:

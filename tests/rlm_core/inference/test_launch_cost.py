@@ -95,3 +95,23 @@ def test_what_does_not_depend_on_the_device_is_known_without_a_data_sheet() -> N
 )
 def test_nothing_is_said_of_launches_that_are_not_known(text: str, workload: dict[str, str]) -> None:
     assert launch_cost(text, workload, "nvidia-h100-sxm") is None
+
+
+def test_nothing_is_said_where_a_tensor_lacks_an_axis_that_the_text_needs() -> None:
+    text = """\
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * N + columns, mask=columns < N, other=-float("inf"))
+    x = tl.exp(x - tl.max(x, axis=0))
+    tl.store(y_ptr + tl.program_id(0) * N + columns, x / tl.sum(x, axis=0), mask=columns < N)
+
+def softmax(x):
+    y = torch.empty_like(x)
+    softmax_kernel[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return y
+"""
+    assert launch_cost(text, {"N": "4096", "dtype": "fp16"}, "nvidia-a100-sxm4-80gb") is None
+    known = launch_cost(text, {"arg0": "4096x4096", "dtype": "fp16"}, "nvidia-a100-sxm4-80gb")
+    assert known is not None
+    assert known.distinct == 2 * 2 * 4096**2
