@@ -1,4 +1,4 @@
-"""Candidates for one function -> which of them to measure: all of which no other is known to be faster.
+"""Candidates for one function -> which of them to measure: all but those that another one is known to beat.
 
 Every pair is compared. A candidate that another one is known to beat is left out; a pair of which it is unknown which
 one is faster says nothing. How often the fastest is among the others is in docs/agents.md.

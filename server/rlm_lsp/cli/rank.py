@@ -42,7 +42,7 @@ def command(
     model: str,
     threads: int,
 ) -> None:
-    """Say which of several versions of one function to measure: those of which no other is known to be faster.
+    """Say which of several versions of one function to measure: all but those that another is known to beat.
 
     Name a file with one function, or FILE::NAME for a function in a file. With --size, versions are compared at these
     sizes.

@@ -169,7 +169,7 @@ class RankingAnswer(Answer):
     """The answer of ``rank``."""
 
     candidates: list[CandidateAnswer] = Field(description="Those to measure first")
-    measure: int = Field(description="How many of the first to measure: no other is known to be faster than these")
+    measure: int = Field(description="How many of the first to measure: no other candidate is known to beat these")
     compared: int = Field(description="Pairs of which one is known to be faster")
     pairs: int
 

@@ -196,7 +196,7 @@ def create_server(tools: AgentTools, fixed: Roots | None = None) -> MCPServer:
         unit: _UnitName = None,
         sizes: _Sizes = None,
     ) -> Annotated[CallToolResult, RankingAnswer]:
-        """Say which of several versions of one function to measure: those of which no other is known to be faster.
+        """Say which of several versions of one function to measure: all but those that another is known to beat.
 
         In about 85 % of problems, one of them is within 1.2 times of the fastest.
         """

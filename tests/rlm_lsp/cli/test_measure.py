@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import re
 import shlex
@@ -134,7 +135,12 @@ def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home
 def test_a_profile_is_imported_and_shown_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "def total(n):\n    return sum(range(n))\n\n\ndef main():\n    total(1_000_000)\n\n\nmain()\n"
     (tmp_path / "work.py").write_text(source)
-    subprocess.run([sys.executable, "-m", "cProfile", "-o", "work.prof", "work.py"], cwd=tmp_path, check=True)
+    places = {
+        (str(tmp_path.resolve() / "work.py"), line, name): (1, 1, 0.02, 0.02, {})
+        for line, name in ((1, "total"), (5, "main"))
+    }
+    standard = {("/usr/lib/python3.12/runpy.py", 1, "run_path"): (1, 1, 1e-3, 0.04, {})}
+    (tmp_path / "work.prof").write_bytes(marshal.dumps({**places, **standard}))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     status, _, notes = invoke("import", "work.prof")
@@ -149,7 +155,7 @@ def test_a_profile_is_imported_and_shown_with_its_source(tmp_path: Path, monkeyp
     assert invoke("export", "--out", "rows.jsonl")[0] == 0
     assert invoke("import", "rows.jsonl", "--store", tmp_path / "other.sqlite3")[0] == 0
     assert {one.workload["tool"] for one in Store(tmp_path / "other.sqlite3").all()} == {"cProfile"}
-    (tmp_path / "bad.prof").write_bytes((tmp_path / "work.prof").read_bytes()[:100])
+    (tmp_path / "bad.prof").write_bytes((tmp_path / "work.prof").read_bytes()[:40])
     status, _, notes = invoke("import", "bad.prof")
     assert status == 2
     assert re.fullmatch(r"rlm-lsp: error: bad\.prof: not a profile of cProfile \(.+\); write one with .+\n", notes)

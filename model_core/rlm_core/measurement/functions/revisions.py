@@ -29,8 +29,8 @@ from rlm_core.processes import end_group
 from .run import INSIDE, Note
 from .scaling import bench_names
 
-LEAST_CHANGE = 1.05
-"""A ratio nearer to 1 is unchanged, even where rounds agree on it: two builds of the same code differ by so much."""
+LEAST_CHANGE = 1.1
+"""Two processes with the same code differ by up to this factor, however well their rounds agree: by their layout."""
 CONFIDENCE = 0.9
 _STARTING_SECONDS, _ANSWER_SECONDS = 120.0, 60.0
 Direction = Literal["slower", "faster", "unchanged", "unknown"]
@@ -56,12 +56,12 @@ class RevisionTiming:
 
     @property
     def direction(self) -> Direction:
-        """The change that the rounds show; "unknown" where they disagree."""
-        if self.low > 1 and self.ratio >= LEAST_CHANGE:
+        """The change that the whole interval shows; "unknown" where a part of it shows another."""
+        if self.low > LEAST_CHANGE:
             return "slower"
-        if self.high < 1 and self.ratio <= 1 / LEAST_CHANGE:
+        if self.high < 1 / LEAST_CHANGE:
             return "faster"
-        return "unchanged" if max(self.high, 1 / self.low) < LEAST_CHANGE**2 else "unknown"
+        return "unchanged" if max(self.high, 1 / self.low) <= LEAST_CHANGE else "unknown"
 
 
 def compare_revisions(
