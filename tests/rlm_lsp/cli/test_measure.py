@@ -135,12 +135,13 @@ def test_labels_are_exported_and_taken_in_elsewhere(store: tuple[str, str], home
 def test_a_profile_is_imported_and_shown_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "def total(n):\n    return sum(range(n))\n\n\ndef main():\n    total(1_000_000)\n\n\nmain()\n"
     (tmp_path / "work.py").write_text(source)
-    places = {
-        (str(tmp_path.resolve() / "work.py"), line, name): (1, 1, 0.02, 0.02, {})
-        for line, name in ((1, "total"), (5, "main"))
+    work = str(tmp_path.resolve() / "work.py")
+    profile: dict[tuple[str, int, str], tuple[int, int, float, float, dict[str, int]]] = {
+        (work, 1, "total"): (1, 1, 0.02, 0.02, {}),
+        (work, 5, "main"): (1, 1, 0.02, 0.02, {}),
+        ("/usr/lib/python3.12/runpy.py", 1, "run_path"): (1, 1, 1e-3, 0.04, {}),
     }
-    standard = {("/usr/lib/python3.12/runpy.py", 1, "run_path"): (1, 1, 1e-3, 0.04, {})}
-    (tmp_path / "work.prof").write_bytes(marshal.dumps({**places, **standard}))
+    (tmp_path / "work.prof").write_bytes(marshal.dumps(profile))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     status, _, notes = invoke("import", "work.prof")

@@ -6,6 +6,7 @@ import marshal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rlm_core import DataError
@@ -45,13 +46,14 @@ main()
 """
 
 
-STANDARD = ("/usr/lib/python3.12/math.py", 1, "f"), (1, 1, 1e-6, 1e-6, {})
+Profile = dict[tuple[str, int, str], tuple[Any, ...]]
+STANDARD: Profile = {("/usr/lib/python3.12/math.py", 1, "f"): (1, 1, 1e-6, 1e-6, {})}
 AT = ("/p/a.py", 1, "f")
 
 
-def read(stats: dict[tuple[str, int, str], tuple[object, ...]]) -> ToolResult:
+def read(stats: Profile) -> ToolResult:
     """What is read of a profile of a project in ``/p``."""
-    content = marshal.dumps({**stats, STANDARD[0]: STANDARD[1]})
+    content = marshal.dumps(stats | STANDARD)
     return read_profile(Path("p.prof"), content, Path("/p"), 0)
 
 
@@ -99,7 +101,7 @@ def test_the_cost_of_profiling_is_subtracted_at_each_level() -> None:
 def test_calls_in_a_recursion_count_for_what_leads_to_it() -> None:
     # In a copy of nested data the calls of three functions that call each other take most of the time.
     top, copy, copy_dict = AT, ("/p/a.py", 5, "copy"), ("/p/a.py", 9, "copy_dict")
-    stats = {
+    stats: Profile = {
         top: (1, 1, 1e-6, 3e-3, {}),
         copy: (1, 9000, 2e-3, 3e-3, {top: (1, 1, 1e-6, 3e-3), copy_dict: (8999, 8999, 1e-3, 2e-3)}),
         copy_dict: (1, 4000, 1e-3, 3e-3, {copy: (4000, 4000, 1e-3, 2e-3)}),
