@@ -21,7 +21,7 @@ from rlm_lsp.findings.waits import wait_findings
 from rlm_lsp.history.comparison import NEW, UnitDiff, unit_diffs
 from rlm_lsp.settings.model import Settings
 
-from .documents import Analysis, LocatedUnit
+from .document import Analysis, LocatedUnit
 from .prediction_service import PredictionService
 from .scheduler import STEP_UNITS
 from .session import Session

@@ -12,14 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Condition
 
-from lsprotocol import types
 from pygls.workspace import PositionCodec, TextDocument
 from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.queries.analysis import AnalysedUnit, Analyser, OutdatedError, UrgentLines
@@ -28,12 +24,12 @@ from rlm_core.queries.measured_lookup import MeasuredUnits
 from rlm_core.source import languages
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import MAX_FILE_BYTES
-from rlm_core.types import CodeText
 
 from rlm_lsp.sources import path_of_uri
 
+from .document import Analysis, Document, located
 from .notebooks import Notebooks
-from .text_positions import Lines
+from .urgent_lines import LinesOnScreen
 
 _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
     "javascriptreact": "javascript",
@@ -42,105 +38,9 @@ _LANGUAGE_IDS = {name: name for name in languages.LANGUAGES} | {
 
 _QUICK_BYTES = 16_000  # larger Python files use the slow thread; functions that call each other take long
 _QUICK_SECONDS = 0.5  # of processor time
-_PAUSE_SECONDS = 10.0  # that an analysis waits at most for the predictions of what is on the screen
 _MOST_ROUNDS = 2  # analyses of a document while others are edited; then the last one is the answer
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A version of an open document; ``path`` is None outside the file system, ``language`` if it is not supported."""
-
-    uri: str
-    path: Path | None
-    language: str | None
-    version: int
-    source: bytes
-    parsed: ParsedSource = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parsed", ParsedSource(self.source, self.language or "", may_leave_out=True))
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedUnit:
-    """A unit, the position of its hint, and the lines of its header."""
-
-    analysed: AnalysedUnit
-    hint: types.Position
-    header_lines: range
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """The units of one version of a document, in the order in which they start.
-
-    Where it is not ``settled``, units whose own text has not changed are as they were before the last edits, and units
-    of a text that was just opened may be missing.
-    """
-
-    document: Document
-    units: tuple[LocatedUnit, ...]
-    settled: bool = True
-
-    def codes(self) -> set[CodeText]:
-        """The texts of the units as the model reads them."""
-        return {unit.analysed.code for unit in self.units}
-
-    def unit_at(self, line: int) -> LocatedUnit | None:
-        """The innermost unit with a 0-based line in its header."""
-        return min((unit for unit in self.units if line in unit.header_lines), key=_length, default=None)
-
-    def unit_around(self, line: int) -> LocatedUnit | None:
-        """The innermost unit that a 0-based line belongs to."""
-        spans = ((unit.analysed.unit.span, unit) for unit in self.units)
-        return min(
-            (unit for span, unit in spans if span.start_line <= line <= span.end_line), key=_length, default=None
-        )
-
-
-class _Urgent:
-    """The lines of a document that requests wait for while its first analysis runs.
-
-    The event loop asks, and the thread of the analysis answers. After an answer the analysis waits, since it would
-    compete with the predictions for what it has answered, until it is asked again or :meth:`resume` is called.
-    Implements :class:`rlm_core.queries.analysis.UrgentLines`.
-    """
-
-    def __init__(self) -> None:
-        self._asked: deque[tuple[range, Callable[[list[AnalysedUnit]], None]]] = deque()
-        self._taken: Callable[[list[AnalysedUnit]], None] = lambda units: None
-        self._changed = Condition()
-        self._is_paused = False
-
-    def ask(self, lines: range, answer: Callable[[list[AnalysedUnit]], None]) -> None:
-        """Have ``answer`` called, on the thread of the analysis, once the units of these lines are known."""
-        with self._changed:
-            self._asked.append((lines, answer))
-            self._changed.notify()
-
-    def take(self) -> range | None:
-        """The lines of the next request; None where none waits and the rest of the text is to be analysed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._asked or not self._is_paused, _PAUSE_SECONDS)
-            self._is_paused = False
-            if not self._asked:
-                return None
-            lines, self._taken = self._asked.popleft()
-        return lines
-
-    def answer(self, units: list[AnalysedUnit]) -> None:
-        """Answer the request that was taken last, and pause."""
-        with self._changed:
-            self._is_paused = True
-        self._taken(units)
-
-    def resume(self) -> None:
-        """Have the rest of the text analysed."""
-        with self._changed:
-            self._is_paused = False
-            self._changed.notify()
 
 
 @dataclass(slots=True)
@@ -154,7 +54,7 @@ class _Analyses:
     lines: range | None = None
     provisional: asyncio.Future[Analysis | None] | None = None
     settled: asyncio.Future[Analysis | None] | None = None
-    urgent: _Urgent = field(default_factory=_Urgent)
+    urgent: LinesOnScreen = field(default_factory=LinesOnScreen)
 
     @property
     def shown(self) -> Analysis | None:
@@ -347,7 +247,7 @@ class Documents:
                 first.set_result(analysis)
 
         def answer_from_thread(units: list[AnalysedUnit]) -> None:
-            loop.call_soon_threadsafe(answer, _located(document, units, codec, settled=False))
+            loop.call_soon_threadsafe(answer, located(document, units, codec, settled=False))
 
         def end(settled: asyncio.Future[Analysis | None]) -> None:
             if first.done():
@@ -453,7 +353,7 @@ class Documents:
         finally:
             if time.thread_time() - start > _QUICK_SECONDS:
                 self._took_long.add(document.uri)
-        return _located(document, units, codec, settled=settled)
+        return located(document, units, codec, settled=settled)
 
     def close(self) -> None:
         """Drop what waits for analysis."""
@@ -463,28 +363,9 @@ class Documents:
             lane.worker.shutdown(wait=False, cancel_futures=True)
 
 
-def _located(document: Document, units: Sequence[AnalysedUnit], codec: PositionCodec, *, settled: bool) -> Analysis:
-    lines = Lines(document.source, codec)
-    return Analysis(document, tuple(locate(unit, lines) for unit in units), settled)
-
-
-def locate(analysed: AnalysedUnit, lines: Lines) -> LocatedUnit:
-    """A unit with its positions: the hint is after the signature, or after the first line of a program."""
-    unit = analysed.unit
-    is_program = unit.kind == "program"
-    hint = lines.position(lines.end_of_line(unit.name.start_byte)) if is_program else lines.end_of(unit.header)
-    first, last = lines.first_and_last(unit.name, unit.header)
-    return LocatedUnit(analysed, hint, range(first, max(first, last) + 1))
-
-
 def _language(language_id: str | None, path: Path | None) -> str | None:
     known = _LANGUAGE_IDS.get(language_id or "")
     if known is None and path is not None:
         by_suffix = languages.by_path(path)
         known = by_suffix.name if by_suffix is not None else None
     return known
-
-
-def _length(located: LocatedUnit) -> int:
-    span = located.analysed.unit.span
-    return span.end_byte - span.start_byte

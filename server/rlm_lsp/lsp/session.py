@@ -35,7 +35,8 @@ from rlm_lsp.settings.files import SettingsStore
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.sizes import size_rules, without_sizes
 
-from .documents import Analysis, Document, Documents, LocatedUnit
+from .document import Analysis, Document, LocatedUnit
+from .documents import Documents
 from .prediction_service import PredictionService
 from .scheduler import Scheduler
 

@@ -22,7 +22,7 @@ from rlm_lsp.findings.judge import read_rules
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.settings.project import BudgetTable, BudgetTables, configured_budgets
 
-from .documents import Analysis
+from .document import Analysis
 from .session import Session
 
 _Budgets = Mapping[tuple[str, CodeText], tuple[Budget, ...]]

@@ -17,13 +17,9 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_facts import UnitFacts
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Unit
-from rlm_lsp.lsp import documents as module
-from rlm_lsp.lsp.documents import (
-    Analysis,
-    Document,
-    Documents,
-    locate,
-)
+from rlm_lsp.lsp import urgent_lines
+from rlm_lsp.lsp.document import Analysis, Document, locate
+from rlm_lsp.lsp.documents import Documents
 from rlm_lsp.lsp.text_positions import Lines
 
 pytestmark = pytest.mark.timeout(30)
@@ -418,7 +414,7 @@ async def test_a_provisional_analysis_can_be_waited_for(tmp_path: Path, monkeypa
 async def test_what_ends_a_document_or_its_version_ends_the_wait_of_its_analysis(
     tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(urgent_lines, "_PAUSE_SECONDS", 3600.0)
     before = set(threading.enumerate())
     documents = Documents()
     text = "def f(a):\n    return a\n\n\n" * 1000

@@ -13,7 +13,7 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 from rlm_core.inference.query_selection import QuerySelection
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
-from rlm_lsp.lsp import documents
+from rlm_lsp.lsp import urgent_lines
 from rlm_lsp.lsp.server import Server
 from rlm_lsp.lsp.session import MAX_LOG_LINES, Hook, LogTail, Session, selection_of
 from rlm_lsp.settings.files import SettingsStore
@@ -116,7 +116,7 @@ def test_errors_of_the_program_are_kept_with_their_traceback() -> None:
 async def test_the_rest_of_a_document_is_analysed_although_no_model_can_be_loaded(
     session: Session, server: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(urgent_lines, "_PAUSE_SECONDS", 3600.0)
     server.protocol._workspace = Workspace(None)
     server.protocol.client_capabilities = types.ClientCapabilities()
     session.settings_read.set()

@@ -16,8 +16,8 @@ from rlm_lsp.budgets.syntax import Budget, parse, render
 from rlm_lsp.findings.finding import Finding
 from rlm_lsp.history.benchmarks import benchmark_for
 from rlm_lsp.history.measurements import command_for
+from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.document_findings import exceeded_budgets
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.lsp.unit_rules import UnitRules

@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 from rlm_core.boundary import absorb
 from rlm_core.types import Prediction
 
-from rlm_lsp.lsp.documents import LocatedUnit
+from rlm_lsp.lsp.document import LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.hint_label import Marks, label
 from rlm_lsp.settings.model import Settings

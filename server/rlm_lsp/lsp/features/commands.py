@@ -25,7 +25,7 @@ from rlm_core.queries.unit_variants import start_of_text, variant_reader
 from rlm_core.types import Basis, CodeText, Metric, Prediction, Query
 
 from rlm_lsp.history.measurements import command_for
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines

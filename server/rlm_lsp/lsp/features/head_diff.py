@@ -19,7 +19,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.types import CodeText, CostRatio, Metric, Prediction, Query
 
 from rlm_lsp.history.comparison import UNCHANGED, GrowthRise, WorkChange, unit_diffs, work_change
-from rlm_lsp.lsp.documents import Analysis
+from rlm_lsp.lsp.document import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render

@@ -25,7 +25,7 @@ from rlm_core.source.network_calls import network_call
 from rlm_core.types import CodeText, Prediction, Query
 
 from rlm_lsp.budgets.rules import budget_of
-from rlm_lsp.lsp.documents import Analysis, Document, LocatedUnit
+from rlm_lsp.lsp.document import Analysis, Document, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import offset_of
 from rlm_lsp.lsp.unit_rules import UnitRules

@@ -18,7 +18,7 @@ from rlm_core.boundary import absorb
 from rlm_core.types import CodeText, Prediction
 
 from rlm_lsp.findings.relevance import relevance
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering import hint_label

@@ -31,7 +31,7 @@ from rlm_core.source.units import cell_source, read_source
 from rlm_core.types import Basis, MeasuredPrediction, Prediction, WorkFacts, small_answer
 
 from rlm_lsp.history import git
-from rlm_lsp.lsp.documents import Document
+from rlm_lsp.lsp.document import Document
 from rlm_lsp.lsp.scheduler import STEP_UNITS
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines

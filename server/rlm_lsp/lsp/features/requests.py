@@ -12,7 +12,7 @@ from cattrs import Converter
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.sources import path_of_uri
 

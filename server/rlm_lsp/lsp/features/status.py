@@ -10,7 +10,7 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from rlm_lsp import __version__
-from rlm_lsp.lsp.documents import Analysis, LocatedUnit
+from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.hint_label import label

@@ -10,7 +10,7 @@ from pygls.workspace import PositionCodec
 from rlm_core import Prediction
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_lsp.lsp.documents import locate
+from rlm_lsp.lsp.document import locate
 from rlm_lsp.lsp.features.code_lens import code_lens
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.settings.model import Settings

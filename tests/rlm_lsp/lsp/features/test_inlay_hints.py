@@ -12,7 +12,7 @@ from rlm_core import Prediction
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import Wait, WaitKind, WorkFacts
-from rlm_lsp.lsp.documents import locate
+from rlm_lsp.lsp.document import locate
 from rlm_lsp.lsp.features.inlay_hints import HiddenHints, inlay_hint
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.settings.model import Settings
