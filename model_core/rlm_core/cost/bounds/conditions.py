@@ -13,9 +13,11 @@ from ..domain.syntax import BlockSyntax, LoopNode, leaving, place_of, walk
 from ..domain.values import SIZED, number_of
 from .solver import NEVER, Gap, iterations, of_all
 from .transitions import Counter, Transitions, transitions
+from .walks import iterations_of_walk
 
 _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 
 
@@ -94,6 +96,9 @@ def _of_test(context: Context, node: LoopNode, test: ast.expr, moves: Transition
         for count in counts:
             most = larger(most, count) if most is not None and count is not None else None
         return most
+    walked = iterations_of_walk(node, test, moves)
+    if walked is not None:
+        return walked
     with _in_symbols(context, moves):
         gap = _gap(context, test)
     grown = context.block(node).grown

@@ -22,10 +22,12 @@ class Loop:
     ``exits`` says whether a statement was reached that may end it early. ``trips`` is how often what is read once runs,
     and ``items`` how many items a search puts into its containers at most. ``continued``
     gets the state of the names at each ``continue``, with the share of iterations that get there, if it is asked for.
+    ``counts_exit``: the number of iterations is that until its only exit.
     """
 
     trips: Quantity = ONE
     exits: bool = False
+    counts_exit: bool = False
     continued: list[tuple[float, dict[str, Value]]] | None = None
     items: Quantity | None = None
     node: LoopNode | None = None

@@ -12,7 +12,8 @@ from ..domain.folding import MISSING, compared
 from ..domain.lattice import joined
 from ..domain.meter import scaled
 from ..domain.quantities import ONE, Range, constant, mixed
-from ..domain.values import NUMBERS, Value, literal
+from ..domain.syntax import Function, walk
+from ..domain.values import NUMBERS, SIZED, Value, literal, number_of
 from ..library.unit_costs import primitive, seconds
 from .library_calls import apply_rule
 from .objects import special
@@ -23,6 +24,7 @@ _COMPARE_SIGNS: dict[type[ast.cmpop], str] = {
 _SPECIAL = {"==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 _GOES_ON = (0.0, 0.5, 1.0)  # how often the next part of `and` or `or` is looked at
 _SAME, _SAME_NUMBER = 0.3, 0.1  # how often two values are equal
+_SMALL = 3.0  # a number of items
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,54 @@ def _guess(context: Context, test: ast.expr, value: Value) -> Range:
         if isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
             return (0.0, 1 - same, 1.0)
     return (0.0, 0.5, 1.0)
+
+
+def is_for_small_inputs(context: Context, test: ast.expr, *, leaves: bool) -> bool:
+    """Return whether a condition holds only where a size that the text does not fix is hardly more than zero, or wrong.
+
+    In a loop and in a recursion sizes get there. That an argument is 1 may choose what to do, unless the call ends
+    there (``leaves``).
+    """
+    if context.frame.loops or any(frame.recurses for frame in (context.frame, *context.open)):
+        return False
+    if isinstance(test, ast.BoolOp):
+        small = [is_for_small_inputs(context, part, leaves=leaves) for part in test.values]
+        return any(small) if isinstance(test.op, ast.And) else all(small)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        value = peek(context, test.operand)
+        if value.kind == "unknown" and isinstance(test.operand, ast.Name):
+            return context.frame.node is not None and _is_container(context.frame.node, test.operand.id)
+        size = value.size if value.kind in SIZED else value.number if value.kind == "int" else None
+        return size is not None and size.constant is None
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    left, right = (peek(context, side) for side in (test.left, test.comparators[0]))
+    if isinstance(test.ops[0], ast.Is):
+        return right.kind == "none" and left.kind == "unknown" and bool(left.name) and left.payload is None
+    if right.kind in SIZED and right.size is not None and right.size.exact == 0:
+        return isinstance(test.ops[0], ast.Eq)
+    size, limit = number_of(left), right.number.exact if right.number is not None else None
+    if isinstance(test.ops[0], ast.NotEq):
+        # Two lengths that have to be the same.
+        lengths = [side.number for side in (left, right) if side.kind == "int" and side.number is not None]
+        return leaves and len(lengths) == 2 and all(length.constant is None for length in lengths)
+    is_below = isinstance(test.ops[0], (ast.Eq, ast.Lt, ast.LtE)) and (leaves or left.kind != "unknown")
+    return is_below and size is not None and size.constant is None and limit is not None and limit <= _SMALL
+
+
+def _is_container(function: Function, name: str) -> bool:
+    """Return whether a function loops over what a name holds, or asks for its length."""
+    for part in walk(function):
+        match part:
+            case ast.For(iter=ast.Name(id=used)) | ast.comprehension(iter=ast.Name(id=used)):
+                pass
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=used)]):
+                pass
+            case _:
+                continue
+        if used == name:
+            return True
+    return False
 
 
 def evaluate_boolean(context: Context, node: ast.BoolOp) -> Value:

@@ -59,12 +59,13 @@ def early_stop(context: Context, name: str, node: ast.Call, args: list[Value]) -
         exact = count.exact
         if isinstance(iterator.payload, Meter):
             total = count.constant
-            share = constant(0.0, 1.0, 0.3)
+            test = _filter_of(node)
+            share = seen_share(context, test) if test is not None else constant(0.0, 1.0, 0.3)
             if exact == math.inf:
                 share = ONE
             elif total is not None and total[1] > 0:
                 first = min(1 / total[1], 1.0)
-                share = constant(first) if not _is_filtered(node) else constant(0.0, 1.0, first)
+                share = constant(first) if test is None else constant(0.0, 1.0, first)
             context.meter.add(iterator.payload, share)
         context.meter.spend(iterator.step)
         context.meter.spend(primitive("call.builtin"))
@@ -114,6 +115,9 @@ def _stopping_share(context: Context, name: str, node: ast.Call) -> Quantity:
     return constant(0.0, 1.0, 1.0)
 
 
-def _is_filtered(node: ast.Call) -> bool:
-    argument = node.args[0]
-    return isinstance(argument, ast.GeneratorExp) and any(generator.ifs for generator in argument.generators)
+def _filter_of(node: ast.Call) -> ast.expr | None:
+    """The condition on the items of a generator; None where it gives all of them."""
+    match node.args[0]:
+        case ast.GeneratorExp(generators=[*_, ast.comprehension(ifs=[_, *_] as tests)]):
+            return ast.BoolOp(ast.And(), tests)
+    return None

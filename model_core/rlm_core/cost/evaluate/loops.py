@@ -35,8 +35,8 @@ from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
 from ..domain.syntax import BlockSyntax, LoopNode
-from ..domain.values import UNKNOWN, Entries, Value, literal, number_of
-from ..library.unit_costs import primitive
+from ..domain.values import Entries, Value, literal, number_of
+from ..library.unit_costs import each, primitive
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
@@ -49,7 +49,7 @@ _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
 _USUAL_TERMS, _STEPS_PER_TERM = 4, 2
 FEWEST_REPORTED = 100
-_MANY_PRODUCTS = 200.0  # of numbers of usual size are a number of many digits
+_DIGITS = constant(1 / 60, 0.5, 0.1)  # of a product that a loop builds: so many on average for each iteration
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
 _COPIED = frozenset({"tuple", "bytes", "frozenset"})
@@ -218,6 +218,25 @@ def read_loop(
     frame.yields = ZERO
     multiplied: dict[str, tuple[Quantity, Quantity]] = {}
     body, exit_range = _read_iteration(context, node, loop, bind)
+
+    def forget() -> None:
+        """Take back what reading an iteration leaves, before it is read again."""
+        del frame.results[results:]
+        for one, known in zip(context.open, recursive, strict=True):
+            del one.recursive[known:]
+
+    bound = {
+        name: replace(frame.names[name], constant=MISSING, size=ZERO, bytes=ZERO, payload=None)
+        for name in assigned
+        if _is_bound_first(first.get(name), frame.names.get(name))
+    }
+    if bound:
+        # Only the first iteration finds None, as in `table = part if table is None else concat([table, part])`: it is
+        # like an empty table.
+        forget()
+        first |= bound
+        frame.restore(dict(first), held)
+        body, exit_range = _read_iteration(context, node, loop, bind)
     count = _until_early_exit(context, trips, loop, exit_range, node)
     # Functions that the body calls may fill containers around them.
     filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
@@ -227,17 +246,13 @@ def read_loop(
     after = dict(frame.names)
     copied = {name for name in context.block(node).remade if name in first and _is_copied(name, first[name])}
     if moving and context.loop_depth < _TWICE_DEPTH and (uses(node, moving) or not copied.isdisjoint(moving)):
-        del frame.results[results:]
-        for one, known in zip(context.open, recursive, strict=True):
-            del one.recursive[known:]
+        forget()
         begun = first | rebound
         body = _read_again(context, node, loop, bind, begun, changes, count, held)
         factors = multiplied_sizes(first, after, _halfway(begun, changes, count), frame.names)
         if isinstance(node, ast.For) and factors:
             multiplied = {name: powers(first[name].size or ONE, by, count) for name, by in factors.items()}
-            del frame.results[results:]
-            for one, known in zip(context.open, recursive, strict=True):
-                del one.recursive[known:]
+            forget()
             middle = {name: replace(first[name], size=average) for name, (average, _) in multiplied.items()}
             others = {name: change for name, change in changes.items() if name not in multiplied}
             body = _read_again(context, node, loop, bind, begun | middle, others, count, held)
@@ -289,13 +304,10 @@ def read_loop(
             )
         frame.bind(name, new)
         update = context.block(node).updates.get(name)
-        if (
-            new.kind == "int"
-            and update is not None
-            and update[0] == "*"
-            and count.evaluate(lambda name: 10.0)[1] > _MANY_PRODUCTS
-        ):
-            context.miss("*", UNKNOWN, times=count)  # its digits cost more with each trip
+        is_product = new.kind == "int" and update is not None and update[0] == "*" and not _is_one(update[1])
+        if is_product and isinstance(node, ast.For):
+            # It gets more digits with each trip, and costs more. The condition of a while loop mostly bounds it.
+            body.spend(count.times(each("bigint.small")) * _DIGITS)
     low = min(count.evaluate(lambda name: 0.0)[0], 1.0)
     for index in range(results, len(frame.results)):
         weight, value = frame.results[index]
@@ -329,6 +341,16 @@ def read_loop(
         else:
             execute(context, node.orelse)
     return count
+
+
+def _is_bound_first(before: Value | None, after: Value | None) -> bool:
+    """Return whether a name is None before a loop, and something with a size behind an iteration."""
+    return before is not None and before.kind == "none" and after is not None and after.kind in _SIZED | {"array"}
+
+
+def _is_one(factor: ast.expr) -> bool:
+    """Return whether a factor is written as 1 or -1."""
+    return isinstance(factor, (ast.Constant, ast.UnaryOp)) and ast.unparse(factor) in ("1", "-1")
 
 
 def _is_copied(place: str, value: Value) -> bool:

@@ -82,6 +82,8 @@ def call_method(
         else []
     )
     rule = next((rule for kind in [*kinds, ""] if (rule := library.method_rule(kind, method)) is not None), None)
+    if rule is None and receiver.kind == "list":
+        receiver = Value("unknown", size=receiver.size)  # of something unknown, which was not a list
     if rule is None and receiver.kind == "unknown":
         telling = library.TELLING.get(method)
         rule = library.method_rule(telling, method) if telling is not None else None

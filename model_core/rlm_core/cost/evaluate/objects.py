@@ -24,6 +24,7 @@ from .library_calls import apply_rule
 from .parameters import assumed
 from .shown_types import of_hint, typed
 
+_FILLED = frozenset({"list", "dict", "set", "deque"})
 _PROPERTY = re.compile(r"\s*@(?:functools\.)?(?:cached_)?property\b")
 
 
@@ -122,9 +123,16 @@ def instance_attribute(context: Context, base: Value, name: str) -> Value | None
     label = f"{base.name}.{name}" if base.name else ""
     if value is None or value.kind in ("none", "unknown"):
         return Value("unknown", name=label, type=value.type) if value is not None and value.type else None
-    value = replace(value, bytes=ZERO, payload=None if isinstance(value.payload, (tuple, Entries)) else value.payload)
-    if value.kind in ("list", "dict", "set", "deque", "object"):
-        return replace(value, size=of_size(label) if label else None, constant=MISSING)
+    payload = value.payload
+    if isinstance(payload, dict):
+        # What was None at first, such as the next node of the first one, has been bound since.
+        payload = {name: part for name, part in payload.items() if part.kind != "none"}
+    value = replace(value, bytes=ZERO, payload=None if isinstance(payload, (tuple, Entries)) else payload)
+    if value.kind in _FILLED or value.kind == "object":
+        item = value.item
+        if item is not None and item.kind in _FILLED:
+            item = replace(item, size=None, constant=MISSING, payload=None)  # items of items have come and gone
+        return replace(value, size=of_size(label) if label else None, constant=MISSING, item=item)
     return assumed(label, value)
 
 

@@ -154,7 +154,9 @@ def _big_power(context: Context, left: Value, right: Value) -> Value:
         return Value("int", number=constant(base_value[0], 1.0))
     if power is None or base_value is None:
         if base_value is not None and base_value[1] > 1:
-            return Value("int", number=exponential(base_value[1], exponent))
+            digits = exponent.times(math.log2(base_value[1]) / DIGIT_BITS)
+            context.meter.spend(seconds("bigint.multiply", digits.times(0.5)).times(1.5))
+            return Value("int", number=exponential(base_value[1], exponent), size=digits)
         return Value("int", number=base.power(power[1]) if power is not None and 0 <= power[1] <= 8 else None)
     bits = product(max(power[1], 0.0), math.log2(max(base_value[1], 2.0)))
     number = base.power(power[1]) if bits < 900 and power[1] >= 0 else None

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..domain.context import Context
+from ..domain.context import LEAST_SEEN, Context
 from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
 from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.names import imported_names
-from ..domain.quantities import ZERO
+from ..domain.quantities import ZERO, constant
 from ..domain.records import replace
-from ..domain.syntax import leaving
+from ..domain.syntax import leaving, place_of
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive, seconds
 from .bindings import bind_target, grow, remove_item, store_item
 from .branches import read_branches
 from .comprehensions import same_name
-from .conditions import Condition, judge, rest_of
+from .conditions import Condition, is_for_small_inputs, judge, rest_of
 from .containers import is_stored
 from .expressions import imported_value
 from .objects import special
@@ -28,6 +28,7 @@ from .shown_types import of_hint
 
 _EXIT_GUESS = 0.3
 _RAISE_GUESS = 0.05
+_ALL_BUT_CERTAIN = 0.999  # a recursion that a guard ends is not one without end
 _HANDLER_SHARE = 0.05
 _INTERRUPTS = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError"})
 _MOST_ENDING = 0.5  # of the calls of a recursion without branches: two, of which one ends
@@ -171,29 +172,59 @@ def read_if(context: Context, node: ast.If) -> None:
     context.meter.spend(primitive("branch"))
     condition = judge(context, node.test)
     condition = _in_view_of_exits(context, node, condition)
+    kept = _kept(node)
+    before = context.frame.names.get(kept, UNKNOWN).size
     read_branches(context, [(condition.share, node.body), (condition.rest, node.orelse)])
+    after = context.frame.names.get(kept, UNKNOWN)
+    added = (after.size - before).constant if before is not None and after.size is not None else None
+    if before is not None and added is not None and added[0] == 0 < added[1]:
+        # As searches that a loop repeats look for different things, some of these are new.
+        size = before + constant(LEAST_SEEN, added[2], added[1])
+        context.frame.names[kept] = replace(after, size=size)
 
 
 def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> Condition:
-    """A guess for a branch that leaves: guards are rare, errors rarer; in a recursion by the number of calls."""
+    """A guess for a branch that leaves: guards are rare; in a recursion by the number of calls.
+
+    One that raises is an assertion, unless what it raises is caught here. The exit by which a loop's iterations are
+    counted ends it after them.
+    """
     first, other = leaving(node.body), leaving(node.orelse)
     share = condition.share
-    if first == other or share[0] == 1 or share[0] == share[2]:
+    if share[0] == 1 or share[0] == share[2]:
         return condition
     leaves = first or other
-    guess = _EXIT_GUESS
-    if leaves == "raise":
-        guess = _RAISE_GUESS
-    elif leaves == "return" and context.frame.recurses and share[0] < share[2]:
+    loop = context.frame.loops[-1] if context.frame.loops else None
+    is_assertion = leaves == "raise" and not context.is_caught
+    is_counted = loop is not None and loop.counts_exit and first in ("break", "return")
+    never, always = (0.0, 0.0, 1.0), (_ALL_BUT_CERTAIN if loop is None else 1.0, 1.0, 1.0)
+    if is_for_small_inputs(context, node.test, leaves=bool(first)):
+        return Condition(never, always)  # at the sizes that a cost is about
+    if first == other:
+        return condition
+    if is_assertion or is_counted:
+        return Condition(never, always) if first else Condition(always, never)
+    guess = _RAISE_GUESS if leaves == "raise" else _EXIT_GUESS
+    if leaves == "return" and context.frame.recurses and share[0] < share[2]:
         # All checks together end that share of the calls.
         guess = 1 - (1 - context.frame.base_share) ** (1 / context.frame.checks)
         if context.frame.checks == 1 and context.frame.base_share < _MOST_ENDING:
             # It is the last of a row of calls that ends here, and the others go on.
             share = (share[0], guess, max(share[0], min(share[2], _MOST_ENDING)))
-    elif first:
+    elif first and leaves != "raise":
         guess = min(share[1], _EXIT_GUESS)
     share = (share[0], guess, share[2]) if first else (share[0], 1 - guess, share[2])
     return replace(condition, share=share, rest=rest_of(share))
+
+
+def _kept(node: ast.If) -> str:
+    """The list that gets what is not yet in it, as ``seen`` of ``if x not in seen: seen.append(x)``; else ``""``."""
+    match node.test:
+        case ast.Compare(left=item, ops=[ast.NotIn()], comparators=[container]):
+            call = f"{ast.unparse(container)}.append({ast.unparse(item)})"
+            is_kept = any(isinstance(part, ast.Expr) and ast.unparse(part) == call for part in node.body)
+            return place_of(container) if is_kept else ""
+    return ""
 
 
 def read_match(context: Context, node: ast.Match) -> None:

@@ -12,6 +12,7 @@ from rlm_core.types import CauseKind
 from ..bounds.amortised import paid_by_outer_loop
 from ..bounds.conditions import ends_inside, iterations_of, iterations_until_exit
 from ..bounds.solver import NEVER
+from ..bounds.walks import iterations_of_cuts
 from ..bounds.worklists import iterations_of_search
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute, peek
@@ -61,6 +62,7 @@ def _read_while(context: Context, node: ast.While) -> None:
             return
     if trips is None and not endless:
         trips = loop.items = iterations_of_search(context, node)
+        trips = iterations_of_cuts(context, node) if trips is None else trips
     if trips is None or trips == NEVER:
         trips = ONE if endless else context.trips_of(node)
     read_loop(context, node, loop, trips, None, endless=endless)
@@ -79,6 +81,9 @@ def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
     block = context.block(node)
     estimated = iterations_until_exit(context, node)
     if estimated is not None and estimated != NEVER:
+        # A number of iterations that is known exactly is not that of what follows the exit, which runs once less.
+        exits = sum(isinstance(part, (ast.Break, ast.Return)) for part in walk(node))
+        loop.counts_exit = exits == 1 and estimated.constant is None
         read_loop(context, node, loop, estimated, None)
         return
     leaves = block.breaks or block.returns or block.raises or block.leaves_program or _calls_next(node)

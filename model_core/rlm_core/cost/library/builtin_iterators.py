@@ -58,6 +58,8 @@ def range_rule(call: Call) -> Value:
         # `range(d, n, d)` for each d up to n: n log n together.
         return Value("range", size=high.log(), item=integer(), step=constant(primitive("loop.range")))
     size = _not_negative((low - high if c is not None and c < 0 else high - low).times(1 / pace))
+    if c is None and pace == 1.0:
+        size = size * constant(0.0, 1.0, 0.1)  # the step is mostly the size of the parts that a loop works on
     number = (low + high).times(0.5)
     item = Value("int", number=number, bytes=constant(0.0, 32.0, 28.0))
     return Value("range", size=size, item=item, step=constant(primitive("loop.range")))

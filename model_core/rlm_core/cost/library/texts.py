@@ -146,22 +146,23 @@ def _matched(call: Call, pattern: _Pattern | None, subject: Value, method: str) 
         attempts = exponential(2.0, size) if worst.is_exponential else math.prod([size] * int(worst.degree), start=ONE)
         growth = Growth("", base=2.0, degree=0.0) if worst.is_exponential else Growth("", worst.degree)
         call.note_worst_case(known, attempts.times(primitive("re.backtrack")), growth)
+    seen = constant(0.0, 1.0, 1.0) if cost == "re.search" else ONE  # the first match ends a search
     if worst is not None and worst.is_exponential:
         # Each character doubles the ways to split the text; a text that matches at once costs little.
         attempts = exponential(2.0, size)
         call.spend(attempts * constant(0.0, primitive("re.backtrack"), primitive("re.backtrack")))
-    elif cost == "re.match":
+    elif cost == "re.match" or (known is not None and known.startswith(("^", "\\A"))):
         # A match reads what the pattern covers, a short part of a long text.
         limits = size.constant
         call.spend((_parts(known) if known is not None else _USUAL_PARTS) * primitive("re.match.part"))
-        call.spend(seconds(cost, fewest_characters(size) if limits is not None else constant(1.0, 60.0, 15.0)))
+        call.spend(seconds("re.match", fewest_characters(size) if limits is not None else constant(1.0, 60.0, 15.0)))
     elif known is not None and known[:1] not in _SPECIAL and known[1:2] not in ("*", "?", "{") and "|" not in known:
         # The text is searched for the first characters; each place where they are costs a match.
-        call.spend(seconds("re.search.text", size))
+        call.spend(seconds("re.search.text", size) * seen)
         if cost != "re.search":
             call.spend(size.times(each("re.finditer") / _WORD))
     else:
-        call.spend(seconds(cost, size))
+        call.spend(seconds(cost, size) * seen)
     return size
 
 

@@ -41,7 +41,7 @@ def test_conditions_bound_loops(lines: tuple[str, ...], expected: dict[str, tupl
         ("left = [n]", "while left:", "    item = left.pop()", "    left.extend(item.children)"),
         ("depth = 1", "while depth > 0:", "    depth += 1 if m else -1"),
         ("i = 0", "while i < n or m.read():", "    i += 1"),
-        ("while n:", "    n = n.next"),
+        ("while n:", "    n = n.left"),
         ("while n > 1:", "    n = m.read(n)"),
         ("left = [1, 2]", "pop = left.pop", "while left:", "    pop()"),
     ],

@@ -274,3 +274,42 @@ def test_parts_of_parts_are_not_steps() -> None:
     changed = function("y = str(x)", "for i in x:", "    y = y.replace(i, '/')", arguments="x")
     assert max(degrees(changed)) == 1
     assert max(degrees(function("for _ in range(9):", "    x = [i for i in x if i]", arguments="x"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (("kept = []", "for x in items:", "    if x not in kept:", "        kept.append(x)"), True),
+        (("kept = []", "for x in items:", "    if x in kept:", "        raise ValueError", "    kept.append(x)"), True),
+        (("kept = set()", "for x in items:", "    if x not in kept:", "        kept.add(x)"), False),
+    ],
+)
+def test_a_list_of_what_is_new_gets_a_share_of_the_items_at_least(lines: tuple[str, ...], *, expected: bool) -> None:
+    facts = work_facts("def f(items):\n" + "".join(f"    {line}\n" for line in lines))
+    assert facts is not None
+    squares = [term for term in facts.latency.terms if sum(factor.degree for factor in term.factors) == 2]
+    assert any(term.least > 0 for term in squares) is expected
+
+
+def test_a_name_that_begins_as_none_is_like_something_empty() -> None:
+    text = "def f(lists):\n    all = None\n    for items in lists:\n        part = list(items)\n"
+    grown = work_facts(text + "        all = part if all is None else all + part\n    return all\n")
+    assert grown is not None
+    assert ("lists", 2.0) in {(factor.size, factor.degree) for factor in grown.latency.growth}
+
+
+def test_a_product_that_a_loop_builds_gets_more_digits() -> None:
+    facts = work_facts("def f(n: int):\n    product = 1\n    for i in range(1, n):\n        product *= i\n")
+    assert facts is not None
+    assert [(factor.size, factor.degree) for factor in facts.latency.growth] == [("n", 2.0)]
+    sign = work_facts("def f(n: int):\n    sign = 1\n    for i in range(1, n):\n        sign *= -1\n")
+    assert sign is not None
+    assert [factor.degree for factor in sign.latency.growth] == [1.0]
+
+
+def test_the_exit_that_ends_a_loop_after_all_items_hides_none_of_its_work() -> None:
+    text = "def f(n: int):\n    i = 0\n    while True:\n        if i >= n:\n            break\n        i += 1\n"
+    facts = work_facts(text)
+    assert facts is not None
+    [term] = [term for term in facts.latency.terms if term.factors]
+    assert term.least == term.likely > 0

@@ -145,3 +145,25 @@ def test_a_set_is_extended_in_place() -> None:
     facts = work_facts("def f(x: set, y: list):\n    x |= {1, 2}\n    return x\n")
     assert facts is not None
     assert not any(term.factors for term in facts.latency.terms)
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_certain"),
+    [
+        ("if not len(items): return 0", True),
+        ("if not items: return 0", True),
+        ("if not key: return 0", False),
+        ("if len(items) <= 1: return 0", True),
+        ("if len(items) == 0 or key == []: return 0", True),
+        ("if key is None: raise ValueError", True),
+        ("if len(items) != len(key): return 0", True),
+        ("if key: return 0", False),
+        ("if len(items) > 3: return 0", False),
+        ("if key == 7: return 0", False),
+    ],
+)
+def test_what_follows_a_guard_against_small_and_wrong_inputs_is_certain(guard: str, *, is_certain: bool) -> None:
+    facts = work_facts(f"def f(items, key):\n    {guard}\n    for item in items:\n        item + 1\n")
+    assert facts is not None
+    [term] = [term for term in facts.latency.terms if [factor.size for factor in term.factors] == ["items"]]
+    assert (term.least > 0.9 * term.likely) is is_certain

@@ -1,0 +1,98 @@
+"""Loops whose iterations go on with the rest of what they were given.
+
+A walk along a chain of objects (``while node is not None: node = node.next``) is as long as the chain, whose size is
+named after the object that it begins at. Depths of trees are left out: a tree is far larger than it is deep. A
+container that each iteration cuts at its front (``data = data[length:]``) gives as many parts as it has, at sizes that
+do not grow with it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..domain.context import Context
+from ..domain.quantities import LINEAR, Quantity, constant, of_size
+from ..domain.syntax import LoopNode, place_of, walk
+from .transitions import Transitions
+
+_PARTS = constant(0.01, 1.0, 0.1)  # of a container, for each of its items: parts have one to a hundred items
+_OF_TREES = frozenset({"child", "left", "parent", "right", "root"})
+
+
+def iterations_of_walk(node: LoopNode, test: ast.expr, moves: Transitions) -> Quantity | None:
+    """The iterations of a loop that follows a chain until a condition says that it ends; None for other loops.
+
+    An iteration that takes the next object out of the chain (``node.next = node.next.next``) brings its end as near.
+    """
+    is_end = True
+    if isinstance(test, ast.Compare):
+        is_end = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        if len(test.ops) > 1 or not isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+            return None
+        test = test.left
+    place, asked = _walker(test)
+    symbol = moves.symbols.get(place, "")
+    start, after = (_name(amounts.get(symbol)) for amounts in (moves.starts, moves.after))
+    if after == start and (removed := _removed(node, place)):
+        after = f"{start}.{removed}"
+    steps = after.removeprefix(f"{start}.").split(".")
+    if not start or not after.startswith(f"{start}.") or not _OF_TREES.isdisjoint(steps):
+        return None
+    # `node.value != key` ends anywhere, `node.next is not first` where a circle does.
+    return of_size(start).times(1 / len(steps)) if is_end or asked <= {*steps} else None
+
+
+def iterations_of_cuts(context: Context, node: ast.While) -> Quantity | None:
+    """The iterations of a loop that takes parts of unknown size off the front of what its condition is about."""
+    for place in {place_of(part) for part in ast.walk(node.test) if isinstance(part, (ast.Name, ast.Attribute))} - {""}:
+        cuts = [
+            statement.value
+            for statement in node.body
+            if isinstance(statement, ast.Assign) and [place_of(target) for target in statement.targets] == [place]
+        ]
+        if cuts and all(_is_rest(cut, place) for cut in cuts):
+            value = context.frame.lookup(place)
+            return None if value is None else context.length(value) * _PARTS
+    return None
+
+
+def _is_rest(node: ast.expr, place: str) -> bool:
+    match node:
+        case ast.Subscript(value=value, slice=ast.Slice(lower=ast.expr(), upper=None, step=None)):
+            return place_of(value) == place
+        case ast.Subscript(value=value, slice=ast.Slice(None, ast.UnaryOp(ast.USub()), None)):
+            return place_of(value) == place
+    return False
+
+
+def _removed(node: LoopNode, place: str) -> str:
+    """The attribute by which a loop both walks from a name and takes objects out behind it; ``""`` without one."""
+    bound = {
+        (ast.unparse(part.targets[0]), ast.unparse(part.value)) for part in walk(node) if isinstance(part, ast.Assign)
+    }
+    links = [value.removeprefix(f"{place}.") for target, value in bound if target == place]
+    return next((link for link in links if (f"{place}.{link}", f"{place}.{link}.{link}") in bound), "")
+
+
+def _walker(test: ast.expr) -> tuple[str, set[str]]:
+    """The name that an expression is about, and the attributes of it that are asked for: ``node`` and ``next``."""
+    asked: set[str] = set()
+    while not place_of(test) or isinstance(test, ast.Attribute):
+        match test:
+            case ast.Attribute(value=value, attr=attribute):
+                asked.add(attribute)
+                test = value
+            case ast.Call(func=ast.Attribute(value=value), args=[]):
+                test = value
+            case _:
+                return "", asked
+    return place_of(test), asked
+
+
+def _name(amount: Quantity | None) -> str:
+    """The name of a quantity that is one size and nothing else."""
+    terms = list(amount.terms.items()) if amount is not None else []
+    if len(terms) != 1 or len(terms[0][0]) != 1 or terms[0][0][0][1] != 1 or terms[0][1] != (1.0, 1.0, 1.0):
+        return ""
+    name, form = terms[0][0][0][0]
+    return name if form == LINEAR else ""
