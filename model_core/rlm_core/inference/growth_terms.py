@@ -8,7 +8,7 @@ steep, and whether it certainly is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import evaluated, names_of
@@ -22,7 +22,12 @@ PRODUCT_SIZE = 1_000.0
 TYPICAL_SIZE = 10.0
 """The size of what is inside an input, and of what no input names."""
 _UNKNOWN_CALL_SECONDS = 2e-6
+_TEXTS, _TEXT = frozenset({"str", "bytes", "bytearray", "memoryview"}), 100.0
+"""Texts, which have so many characters where other inputs have one item."""
 _STEEP = 1.35
+_LINEAR, _NEARLY_ALL, _PART = 0.9, 0.8, 0.2
+_CALL_SECONDS = 2e-7
+"""What a call always takes next to what its text says."""
 _SHARE_TAKEN_OFF = 0.1
 _DECIDING_SHARE = 0.35
 """The share of a square in a sum with a linear part at which the slope of the sum is that of a steep cost."""
@@ -48,25 +53,59 @@ def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
     if max(map(_degree, groups)) <= _STEEP:
         return None
     calls = [one.terms for one in work.repeated if one.name.endswith("()")] if metric == "latency" else []
-    found = _deciding(groups, calls, names, USUAL_SIZE)
+    texts = {name for name, hint in work.types if hint in _TEXTS}
+    found = _deciding(groups, calls, names, texts, USUAL_SIZE)
     if found is None or len(found.factors) == 1:
         return found
-    smaller = _deciding(groups, calls, names, PRODUCT_SIZE)
+    smaller = _deciding(groups, calls, names, texts, PRODUCT_SIZE)
     return replace(found, is_certain=found.is_certain and smaller.is_certain) if smaller is not None else None
+
+
+def linear_terms(code: CodeText) -> tuple[tuple[Growth, ...], ...]:
+    """The linear terms of latency that every call pays, each nearly all of it at a thousand items of its input.
+
+    Nothing that the text repeats as often as it does not say may add to them.
+    """
+    work = code.work
+    if work is None or code.language != "python" or code.basis != "call" or work.unknown_calls:
+        return ()
+    names = input_names(code.text, is_function=True)
+    groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
+    unnamed: list[CostTerm] = []
+    for term in work.latency.terms:
+        is_named = all(_input(names, factor.size) is not None for factor in term.factors)
+        (groups[_by_input(term, names)] if is_named else unnamed).append(term)
+    degrees = [*map(_degree, groups), *(sum(factor.degree for factor in term.factors) for term in unnamed)]
+    if max(degrees, default=0.0) > _STEEP or any(factor.base > 1 for factors in groups for factor in factors):
+        return ()
+    found = {}
+    for factors, of_group in groups.items():
+        sizes = {factor.size: PRODUCT_SIZE for term in of_group for factor in term.factors}
+        rest = [*unnamed, *(term for other, terms in groups.items() if other != factors for term in terms)]
+        least = evaluated(of_group, sizes).least
+        others = evaluated(rest, sizes, TYPICAL_SIZE).likely + _CALL_SECONDS
+        if len(factors) == 1 and factors[0].degree >= _LINEAR and least >= _NEARLY_ALL * (least + others):
+            found[factors] = least
+    return tuple(factors for factors, least in found.items() if least >= _PART * max(found.values()))
 
 
 def _deciding(
     groups: Mapping[tuple[Growth, ...], Sequence[CostTerm]],
     calls: Sequence[tuple[CostTerm, ...]],
     names: InputNames,
+    texts: Set[str],
     size: float,
 ) -> SteepTerm | None:
     """The steep term that decides a cost, given by the inputs of its terms, when inputs have a size."""
     terms = [term for of_group in groups.values() for term in of_group]
     # What is taken off another size is smaller, as the width of a window over many items.
-    taken_off = {factor.size for term in terms if term.likely < 0 for factor in term.factors if factor.degree > _STEEP}
+    steep_in = {
+        is_added: {f.size for term in terms if (term.likely > 0) is is_added for f in term.factors if f.degree > _STEEP}
+        for is_added in (True, False)
+    }
+    taken_off = steep_in[False] - steep_in[True]
     sizes = {
-        name: size * (_SHARE_TAKEN_OFF if name in taken_off else 1.0)
+        name: size * (_SHARE_TAKEN_OFF if name in taken_off else _TEXT if _input(names, name) in texts else 1.0)
         for name in names_of([*terms, *(term for of_call in calls for term in of_call)])
         if _input(names, name) is not None
     }

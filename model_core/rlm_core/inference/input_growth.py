@@ -12,7 +12,6 @@ hundreds of items as linear. Where the facts are certain of it at the sizes of p
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -23,13 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.cost.at_sizes import evaluated, names_of
-from rlm_core.cost.domain.syntax import parsed_function
 from rlm_core.cost.input_names import InputNames, input_names
 from rlm_core.cost.input_uses import OF_INPUT, USES, input_uses
 from rlm_core.errors import ModelError
 from rlm_core.types import (
     LEAST_GROWTH,
-    CauseKind,
     CodeText,
     CostFacts,
     CostTerm,
@@ -47,7 +44,9 @@ from .growth_facts import (
     decided_estimate,
     fact_estimate,
     fact_features,
+    follows_chain,
     input_growth,
+    recurs,
     without_logarithms,
 )
 from .growth_terms import steep_term
@@ -258,7 +257,7 @@ def _hardly_growing(
         return GrowthEstimate(named, constant, sizes)
     if named == "sqrt n" and sizes[0] in inputs:
         return GrowthEstimate(named, float(table[inputs.index(sizes[0]), STEPS.index("partial")]), sizes)
-    if _has_unnamed_sizes(code, metric) or _recurs(code, metric):
+    if _has_unnamed_sizes(code, metric) or recurs(code, metric) or follows_chain(code.text):
         return GrowthEstimate("other", constant)
     return GrowthEstimate("1", constant)
 
@@ -268,15 +267,6 @@ def _has_unnamed_sizes(code: CodeText, metric: str) -> bool:
     names = input_names(code.text, is_function=True)
     terms = code.work.of(metric).terms if code.work is not None else ()
     return any(names.of(size) is None for size in names_of(terms))
-
-
-def _recurs(code: CodeText, metric: str) -> bool:
-    """Return whether a function calls itself, or its namesake on another object, which may be a part of an input."""
-    work, node = code.work, parsed_function(code.text)
-    if work is None or node is None or isinstance(node, ast.Lambda):
-        return False
-    is_namesake = any(call.removesuffix("()").rpartition(".")[2] == node.name for call, _ in work.unknown)
-    return is_namesake or any(cause.kind is CauseKind.RECURSION for cause in work.of(metric).causes)
 
 
 def _stated(code: CodeText, metric: str, inputs: list[str], step: int, probability: float) -> GrowthEstimate:

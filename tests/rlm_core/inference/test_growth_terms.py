@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.growth_facts import class_of, decided_estimate, without_logarithms
-from rlm_core.inference.growth_terms import SteepTerm, steep_term
+from rlm_core.inference.growth_terms import SteepTerm, linear_terms, steep_term
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, CostFacts, CostTerm, Growth, UnknownCalls, WorkFacts
@@ -80,6 +81,21 @@ def test_a_search_may_end_early(search: str) -> None:
     assert found is None or not found.is_certain
 
 
+def test_searches_for_different_items_see_a_part_of_all_together() -> None:
+    text = "def f(rows, keys):\n    return [next(row for row in rows if row.key == key) for key in keys]\n"
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    found = steep_term(unit.code, "latency")
+    assert found is not None
+    assert found.is_certain
+
+
+def test_parts_are_together_no_more_than_the_whole() -> None:
+    text = "def f(items: list, size):\n    return [items[k : k + size] for k in range(0, len(items), size)]\n"
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    found = steep_term(unit.code, "latency")
+    assert found is None or not found.is_certain
+
+
 def test_unknown_calls_count_with_what_a_call_takes() -> None:
     square = CostTerm(1e-10, 1e-10, 1e-10, SQUARE)
     calls = UnknownCalls("g()", (CostTerm(1.0, 1.0, 1.0, N),))
@@ -107,3 +123,53 @@ def test_a_logarithm_next_to_a_power_is_not_stated(growth: tuple[Growth, ...], e
     stated = without_logarithms(growth)
     assert class_of(stated) == expected
     assert [factor.size for factor in stated] == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs"),
+    [
+        (
+            "def f(items):\n    total = 0\n    for item in items:\n        total += item.price\n    return total\n",
+            ["items"],
+        ),
+        ("def f(items):\n    if not len(items):\n        return 0\n    return sum(x + 1 for x in items)\n", ["items"]),
+        ("def f(self):\n    node = self.head\n    while node:\n        node = node.next\n", ["self.head"]),
+        ("def f(a, b):\n    for x in a:\n        x.n = 1\n    for x in b:\n        x.n = 1\n", ["a", "b"]),
+    ],
+)
+def test_work_that_every_call_pays_for_each_item_is_linear(text: str, inputs: list[str]) -> None:
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    estimate = decided_estimate(unit.code, "latency")
+    assert estimate is not None
+    assert (estimate.growth_class, sorted(estimate.sizes)) == ("n", inputs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(name):\n    return f'digraph {name}'\n",  # copies of text hardly count
+        "def f(items):\n    for item in items:\n        if item.done:\n            return item\n",
+        "def f(items):\n    for item in items:\n        fetch(item)\n",
+        "def f(rows):\n    return [cell + 1 for row in rows for cell in row]\n",
+        "def f(n):\n    total = 0\n    while step(total):\n        total += n\n",
+    ],
+)
+def test_work_that_a_call_may_not_do_or_that_is_not_known_is_not_certainly_linear(text: str) -> None:
+    [unit] = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    assert linear_terms(unit.code) == ()
+
+
+def test_texts_are_larger_than_other_inputs() -> None:
+    square, line = CostTerm(1e-13, 1e-13, 1e-13, SQUARE), CostTerm(1e-8, 1e-8, 1e-8, N)
+    one = code(square, line)
+    assert steep_term(one, "latency") is None
+    assert one.work is not None
+    text = replace(one, work=replace(one.work, types=(("n", "str"),)))
+    assert steep_term(text, "latency") == SteepTerm((Growth("n", 2.0),), is_certain=True)
+
+
+def test_a_square_of_one_input_times_another_is_stated_as_that_square() -> None:
+    product = (Growth("n", 2.0), Growth("m"))
+    estimate = decided_estimate(code(CostTerm(1e-6, 1e-6, 1e-6, product), text="def f(n, m):\n    pass\n"), "latency")
+    assert estimate is not None
+    assert (estimate.growth_class, estimate.sizes) == ("n^2", ("n",))
