@@ -110,7 +110,8 @@ class KernelCost:
 class NetworkCost:
     """The latency of a network in seconds: quantiles at ``LEVELS``, by kernel in the graph's order, and its setting.
 
-    ``arithmetic`` is the share of the time that grows with multiply-accumulates; the rest moves data.
+    ``arithmetic`` is the share of the time that grows with multiply-accumulates, ``once`` that of :data:`ONCE`; the
+    rest moves data.
     """
 
     setting: SettingCost
@@ -118,6 +119,7 @@ class NetworkCost:
     quantiles: tuple[float, ...]
     parts: tuple[KernelCost, ...]
     arithmetic: float
+    once: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ class NetworkCosts:
         banded = bands(found.quantiles, found.setting.groups, found.setting.rows, source)
         median = found.quantiles[MEDIAN]
         seconds = [part.seconds for part in found.parts]
-        parts = network_parts(seconds, work_of(code.text).labels, found.arithmetic)
+        parts = network_parts(seconds, work_of(code.text).labels, found.arithmetic, found.once)
         answer = Prediction(
             BASIS, "latency", query.device, found.workload, model, median, banded, 0.0, False, None, found.quantiles
         )
@@ -289,9 +291,10 @@ def cost_of(work: NetworkWork, setting: SettingCost, batch: int) -> NetworkCost 
         return Abstention(AbstentionCode.OPERATOR_NOT_MEASURED, {"operators": names, "device": setting.device})
     widening = 1 + sum(unknown.values()) / _MOST_UNKNOWN
     quantiles = tuple(total * math.exp(error * widening) for error in setting.errors)
-    arithmetic = float((amounts[:, : len(MACS)] @ factors[: len(MACS)]).sum()) / total
+    by_column = amounts.sum(axis=0) * factors / total
+    arithmetic, once = float(by_column[: len(MACS)].sum()), float(by_column[-len(ONCE) :].sum())
     parts = tuple(KernelCost(kernel, float(part)) for kernel, part in zip(work.kernels, seconds, strict=True))
-    return NetworkCost(setting, setting.at(batch), quantiles, parts, arithmetic)
+    return NetworkCost(setting, setting.at(batch), quantiles, parts, arithmetic, once)
 
 
 def unknown_shares(work: NetworkWork, setting: SettingCost, seconds: Array) -> dict[str, float]:

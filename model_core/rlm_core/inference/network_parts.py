@@ -10,13 +10,14 @@ SHOWN = 10
 """The number of operators that are kept: a chart shows so many."""
 
 
-def network_parts(costs: Sequence[float], labels: Sequence[str], arithmetic: float) -> NetworkParts:
+def network_parts(costs: Sequence[float], labels: Sequence[str], arithmetic: float, once: float) -> NetworkParts:
     """The parts of a latency.
 
     Args:
         costs: seconds of each kernel of the network.
         labels: their names for people; kernels with the same name are the same operator of repeated blocks.
         arithmetic: the share of the time that grows with multiply-accumulates.
+        once: the share of the time that a batch of any size takes.
     """
     seconds: dict[str, list[float]] = {}
     for cost, label in zip(costs, labels, strict=True):
@@ -26,4 +27,4 @@ def network_parts(costs: Sequence[float], labels: Sequence[str], arithmetic: flo
     operators = tuple(
         OperatorCost(label, len(seconds[label]), sum(seconds[label]), sum(seconds[label]) / total) for label in most
     )
-    return NetworkParts(arithmetic, operators, len(costs))
+    return NetworkParts(arithmetic, operators, len(costs), once)

@@ -192,13 +192,15 @@ class OperatorCost:
 class NetworkParts:
     """The parts of a network's latency on a device where it is a sum over kernels.
 
-    ``arithmetic``: the share of the time that grows with multiply-accumulates; the rest moves data. ``operators``: the
-    most expensive ones, of ``kernels`` in all.
+    ``arithmetic``: the share of the time that grows with multiply-accumulates; ``once``: the share that a batch of any
+    size takes, to start kernels and to read weights; the rest moves data. ``operators``: the most expensive ones, of
+    ``kernels`` in all.
     """
 
     arithmetic: float
     operators: tuple[OperatorCost, ...]
     kernels: int
+    once: float = 0.0
 
     @property
     def bound(self) -> Literal["compute", "bandwidth"]:

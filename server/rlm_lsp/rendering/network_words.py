@@ -69,7 +69,7 @@ def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: boo
     if known:
         blocks.append(_table(known, markdown=markdown))
     blocks += [f"{labels.METRIC_WORDS[answer.metric]} {labels.marked_spread(answer)}" for answer in others]
-    parts = next((answer for answer in known if answer.parts is not None), None)
+    parts = next((answer for answer in known if answer.parts is not None and answer.parts.operators), None)
     if parts is not None and parts.parts is not None:
         names = [
             f"{_quoted(operator_name(operator), markdown=markdown)} {_percent(operator.share)}"

@@ -13,18 +13,18 @@ NET = f"in a 1x64x56x56\n{BLOCK * 3}·GlobalAveragePool·Flatten·Gemm 10"
 
 
 def test_equal_operators_are_one_and_the_most_expensive_come_first() -> None:
-    found = network_parts([1.0, 5.0, 2.0, 2.0], ["Relu", "Conv", "Relu", "Add"], 0.6)
+    found = network_parts([1.0, 5.0, 2.0, 2.0], ["Relu", "Conv", "Relu", "Add"], 0.6, 0.1)
     assert [(one.name, one.count, one.seconds, one.share) for one in found.operators] == [
         ("Conv", 1, 5.0, 0.5),
         ("Relu", 2, 3.0, 0.3),
         ("Add", 1, 2.0, 0.2),
     ]
     assert (found.kernels, found.bound) == (4, "compute")
-    assert network_parts([1.0], ["Relu"], 0.4).bound == "bandwidth"
+    assert network_parts([1.0], ["Relu"], 0.4, 0.1).bound == "bandwidth"
 
 
 def test_no_more_operators_are_kept_than_a_chart_shows() -> None:
-    found = network_parts([1.0] * 30, [str(number) for number in range(30)], 0.6)
+    found = network_parts([1.0] * 30, [str(number) for number in range(30)], 0.6, 0.1)
     assert (len(found.operators), found.kernels) == (SHOWN, 30)
 
 

@@ -39,7 +39,7 @@ export function operatorCharts(networks: readonly Network[]): HTMLElement[] {
 }
 
 function of(network: Network, device: string | null): Prediction | undefined {
-  return network.latency.find((prediction) => prediction.device === device && prediction.network);
+  return network.latency.find((prediction) => prediction.device === device && prediction.network?.operators.length);
 }
 
 /** The bars of all networks have one scale, so that their lengths can be compared. */

@@ -14,10 +14,13 @@ from rlm_core.errors import DataError
 from rlm_core.inference.predictor import Predictor
 from rlm_core.types import Abstention, Basis, Metric, Prediction, Query
 
-from .fit import MIN_MEASUREMENTS, Array, choose, fit_device
+from .fit import MIN_MEASUREMENTS, Array, DeviceFit, choose, fit_device
 from .measurements import Measurement
-from .predictor import column_sets, logs, text_columns
+from .predictor import logs, text_column_names, text_columns
 from .store import Adapter, check_name, text_key
+from .sum_fit import MIN_NETWORKS, PARTS, fit_sum, kinds_of, part_columns
+
+_CLEAR = 2.0  # standard errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,32 @@ class Adaptation:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Measurements of one basis and metric with the known devices' log10 medians ``(rows, devices)``."""
+    """Measurements of one basis and metric with what known devices take for them.
+
+    ``known (rows, devices)``: log10 medians. ``parts (rows, devices, 3)``: of networks, see :func:`part_columns`.
+    """
 
     rows: list[Measurement]
     devices: tuple[str, ...]
     known: Array
+    parts: Array
 
     def extra_columns(self, columns: Sequence[str]) -> Array | None:
         """What the texts are beyond the devices' answers, ``(rows, columns)``; None without columns."""
         return np.array([text_columns(row.code, columns) for row in self.rows]) if columns else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """A fit with the known devices and the columns that it reads."""
+
+    known: tuple[str, ...]
+    columns: tuple[str, ...]
+    fit: DeviceFit
+
+
 def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> Adaptation:
-    """Fit ``device`` for each basis and metric with at least ``MIN_MEASUREMENTS`` distinct measurements.
+    """Fit ``device`` for each basis and metric with enough distinct measurements: five, of networks three.
 
     Raises:
         DataError: the device's name cannot be used, or no basis and metric has enough usable measurements.
@@ -61,30 +77,51 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
     for (basis, metric), rows in _by_kind([row for row in measurements if row.value is not None]).items():
         table, refused = _ask(base, basis, _distinct(rows))
         problems += refused
-        if table is None or len(table.rows) < MIN_MEASUREMENTS:
+        chosen = _chosen(table, basis) if table is not None else None
+        if table is None or chosen is None:
             usable = len(table.rows) if table is not None else 0
             problems.append(
                 f"{metric} of basis {basis}: {usable} usable measurements;"
                 f" at least {MIN_MEASUREMENTS} of different texts or workloads are needed"
             )
             continue
-        target = np.log10([row.value or math.nan for row in table.rows])
         texts = [text_key(row.code.text, row.code.language) for row in table.rows]
-        fits = {
-            columns: fit_device(table.known, target, table.extra_columns(columns), texts)
-            for columns in column_sets(basis)
-        }
-        columns, fit = min(fits.items(), key=lambda item: item[1].typical_error)
+        fit = chosen.fit
         if fit.text_count == 1:
             problems.append(f"{metric} of basis {basis}: all measurements are of one text; others may lie far outside")
         head = device, basis, metric, base.model_id, date.today().isoformat()
         several = dict(zip(fit.texts.tolist(), texts, strict=True))
         keys = tuple(several[number] for number in range(fit.several))
-        adapters.append(Adapter(*head, table.devices, columns, keys, fit))
+        adapters.append(Adapter(*head, chosen.known, chosen.columns, keys, fit))
     if not adapters:
         detail = problems[-1] if problems else f"0 usable measurements; at least {MIN_MEASUREMENTS} are needed"
         raise DataError(f"device {device}: nothing to adapt from: {detail}")
     return Adaptation(tuple(adapters), tuple(problems))
+
+
+def _chosen(table: _Table, basis: Basis) -> _Map | None:
+    """The map that a table allows, None for too few measurements.
+
+    Of networks it is a sum of parts, unless a map of logarithms misses clearly less where a text is left out.
+    """
+    target = np.log10([row.value or math.nan for row in table.rows])
+    texts = [text_key(row.code.text, row.code.language) for row in table.rows]
+    of_logs = None
+    if len(table.rows) >= MIN_MEASUREMENTS:
+        columns = text_column_names(basis)
+        fit = fit_device(table.known, target, table.extra_columns(columns), texts)
+        of_logs = _Map(table.devices, columns, fit)
+    places = [place for place in range(len(table.devices)) if np.isfinite(table.parts[:, place]).all()]
+    if not places or len(set(texts)) < MIN_NETWORKS:
+        return of_logs
+    devices = tuple(table.devices[place] for place in places)
+    summed = fit_sum(table.parts[:, places].reshape(len(table.rows), -1), target, texts, kinds_of(devices))
+    of_parts = _Map(devices, PARTS, summed)
+    if of_logs is None:
+        return of_parts
+    saved = np.abs(summed.without_text.residuals) - np.abs(of_logs.fit.without_text.residuals)
+    is_clear = saved.mean() > _CLEAR * saved.std(ddof=1) / math.sqrt(len(saved))
+    return of_logs if is_clear else of_parts
 
 
 def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> list[int]:
@@ -94,7 +131,7 @@ def suggest(base: Predictor, candidates: Sequence[Measurement], count: int) -> l
         table, _ = _ask(base, basis, _distinct(rows))
         if table is not None:
             lines += [
-                table.rows[i].line for i in choose(table.known, count, table.extra_columns(column_sets(basis)[0]))
+                table.rows[i].line for i in choose(table.known, count, table.extra_columns(text_column_names(basis)))
             ]
     return lines
 
@@ -140,7 +177,8 @@ def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table
         return None, refused
     chosen = [rows[i] for i in good]
     known = np.array([logs([answers[i][d] for d in kept]) for i in good])
-    return _Table(chosen, tuple(devices[d] for d in kept), known), refused
+    parts = np.array([part_columns([answers[i][d] for d in kept]) for i in good]).reshape(len(good), len(kept), -1)
+    return _Table(chosen, tuple(devices[d] for d in kept), known, parts), refused
 
 
 def _answered(answer: Prediction) -> bool:

@@ -22,6 +22,8 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 MIN_MEASUREMENTS = 5
+SMALLEST = 1e-12
+"""Nothing that we measure is smaller, in seconds or bytes."""
 # A change of slope along the mean is likelier than a change among devices: both have this ratio of prior variances.
 _SLOPE = 3.0
 # What the text adds to the devices is likely small: on NAS-Bench-201 0.1 to 0.5 are equally good, and 1 is worse.
@@ -59,6 +61,7 @@ class DeviceFit:
     ``centre`` replaces an unknown value of a column that is not such a text. ``texts (n,)`` numbers the
     measurements' texts from 0, those with several first. ``without_text`` leaves a text out (of a single text, a
     measurement), and has no columns of texts; ``without_row`` leaves a measurement out, where a text has several.
+    ``is_sum``: the columns are SI units, and the map gives the value, not its logarithm (:mod:`.sum_fit`).
     """
 
     devices: int
@@ -68,6 +71,7 @@ class DeviceFit:
     texts: Indices
     without_text: Rest
     without_row: Rest | None
+    is_sum: bool = False
 
     @property
     def n(self) -> int:
@@ -94,8 +98,10 @@ class DeviceFit:
 
         ``text`` is the number of the text with several measurements that all rows are about, None for another.
         """
-        result: Array = self._columns(known, extra, text) @ self.weights + self.intercept
-        return result
+        return self._logs(self._columns(known, extra, text) @ self.weights + self.intercept)
+
+    def _logs(self, mapped: Array) -> Array:
+        return np.log10(np.maximum(mapped, SMALLEST)) if self.is_sum else mapped
 
     def band(
         self,
@@ -114,12 +120,12 @@ class DeviceFit:
         section 2.6).
         """
         columns = self._columns(known, extra, text)
-        middle = columns @ self.weights + self.intercept
+        middle = self._logs(columns @ self.weights + self.intercept)
         rest, count = self.without_text, self.text_count
         if text is not None and self.without_row is not None:
             rest, count = self.without_row, self.n
         apart = np.arange(self.n) if len(rest.weights) == self.n else self.texts
-        left_out = (columns[:, : rest.weights.shape[1]] @ rest.weights.T + rest.intercepts)[:, apart]
+        left_out = self._logs(columns[:, : rest.weights.shape[1]] @ rest.weights.T + rest.intercepts)[:, apart]
         errors = np.abs(rest.residuals)
         reach, stretch = _reach(count, coverage)
         share = count / len(rest.weights) / np.bincount(apart)[apart]

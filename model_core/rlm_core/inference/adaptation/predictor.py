@@ -25,16 +25,16 @@ from rlm_core.types import (
     Basis,
     CalibrationSource,
     CodeText,
+    NetworkParts,
     Prediction,
     Query,
 )
 
 from . import cpu_score
-from .fit import Array
+from .fit import SMALLEST, Array
 from .store import Adapter, folder, read_adapters, text_key
+from .sum_fit import PARTS, part_columns
 
-# Nothing that we measure is smaller, in seconds or bytes.
-_SMALLEST = 1e-12
 # Columns that describe a network in addition to the known devices' predictions: how many operators of each kind it has.
 # New kinds of devices weigh operators differently (a launch costs a GPU more than a phone), and a few counts let ten
 # measurements find that. Other bases have no columns: the known devices are enough.
@@ -52,8 +52,6 @@ _KINDS = {
 _OPERATORS = (
     "pointwise", "spatial", "wide", "grouped", "merge", "pool", "product", "identity", "normalisation", "other"
 )  # fmt: skip
-# Networks of all sizes differ more in their work: devices differ in what arithmetic, memory and starting kernels cost.
-_WORK = ("macs", "moved", "weights", "kernels")
 
 
 class AdaptedPredictor(PredictorWrapper):
@@ -112,7 +110,7 @@ def _device_id(device: str) -> str:
 
 def logs(answers: Sequence[Prediction]) -> Array:
     """log10 of the medians; a median at or below the floor counts as the floor."""
-    return np.array([math.log10(max(answer.median or 0.0, answer.floor, _SMALLEST)) for answer in answers])
+    return np.array([math.log10(max(answer.median or 0.0, answer.floor, SMALLEST)) for answer in answers])
 
 
 def _half_width(answers: Sequence[Prediction], out: int) -> float:
@@ -122,7 +120,7 @@ def _half_width(answers: Sequence[Prediction], out: int) -> float:
     """
     widths = []
     for answer in answers:
-        low, high = max(answer.quantiles[MEDIAN - out], answer.floor, _SMALLEST), answer.quantiles[MEDIAN + out]
+        low, high = max(answer.quantiles[MEDIAN - out], answer.floor, SMALLEST), answer.quantiles[MEDIAN + out]
         if low < high < math.inf:
             widths.append(math.log10(high / low) / 2)
     return float(np.mean(widths)) if widths else 0.0
@@ -134,8 +132,8 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         if answer.abstained is not None:
             reason = replace(answer.abstained, known_device=answer.device)
             return replace(answer, device=device, abstained=reason)
-    known = logs(answers)[None, :]
-    extra = text_columns(code, adapter.columns)[None, :] if adapter.columns else None
+    known = (part_columns(answers) if adapter.fit.is_sum else logs(answers))[None, :]
+    extra = text_columns(code, adapter.columns)[None, :] if adapter.columns and not adapter.fit.is_sum else None
     floor = max(answer.floor for answer in answers)
     fit = adapter.fit
     key = text_key(code.text, code.language) if adapter.texts else None
@@ -160,7 +158,18 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         quantiles=found,
         floor=floor,
         truncated=any(answer.truncated for answer in answers),
+        parts=_parts_of(adapter, known[0], answers),
     )
+
+
+def _parts_of(adapter: Adapter, columns: Array, answers: Sequence[Prediction]) -> NetworkParts | None:
+    """What limits a network on an adapted device; its operators' times are not known there."""
+    parts = answers[0].parts
+    if parts is None or not adapter.fit.is_sum:
+        return None
+    seconds = (adapter.fit.weights * columns).reshape(-1, len(PARTS)).sum(axis=0)
+    arithmetic, _, once = seconds / seconds.sum()
+    return NetworkParts(float(arithmetic), (), parts.kernels, float(once))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +225,9 @@ def with_corrections(base: Predictor, devices: Path | None = None, *, cpu: bool 
     return UserCorrections.read(base.model_id, devices, cpu=cpu).around(base)
 
 
-def column_sets(basis: Basis) -> tuple[tuple[str, ...], ...]:
-    """The sets of columns of a basis, of which an adapter has the one that misses least: none but for networks."""
-    return (_OPERATORS, _WORK) if basis == "network" else ((),)
+def text_column_names(basis: Basis) -> tuple[str, ...]:
+    """The columns that describe a text of a basis: none but for networks."""
+    return _OPERATORS if basis == "network" else ()
 
 
 def text_columns(code: CodeText, names: Sequence[str]) -> Array:
@@ -226,14 +235,13 @@ def text_columns(code: CodeText, names: Sequence[str]) -> Array:
     counts = _counts(code.text) if code.basis == "network" else None
     if counts is None:
         return np.full(len(names), np.nan)
-    return np.array([math.log10(1 + counts[name]) if name in (*_OPERATORS, *_WORK) else math.nan for name in names])
+    return np.array([math.log10(1 + counts[name]) if name in _OPERATORS else math.nan for name in names])
 
 
 @lru_cache(1024)
 def _counts(text: str) -> Counter[str] | None:
-    """Operators by kind, and the work of all; None when the text is not a graph."""
+    """Operators by kind; None when the text is not a graph."""
     from rlm_core.source.onnx_graph.graph import Constant, Node
-    from rlm_core.source.onnx_graph.kernels import kernels
     from rlm_core.source.onnx_graph.parse import parse
 
     def kind(node: Node) -> str:
@@ -246,10 +254,6 @@ def _counts(text: str) -> Counter[str] | None:
         return "pointwise" if size == 1 else "spatial" if size <= 3 else "wide"
 
     try:
-        graph = parse(text)
-        counts = Counter(kind(node) for node in graph.nodes)
-        for kernel in kernels(graph, fused=False):
-            counts.update(macs=kernel.macs, moved=kernel.read + kernel.written, weights=kernel.weights, kernels=1)
-        return counts
+        return Counter(kind(node) for node in parse(text).nodes)
     except (RlmError, ValueError):
         return None

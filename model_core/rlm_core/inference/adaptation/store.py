@@ -20,8 +20,9 @@ from rlm_core.source.canonical import canonical
 from rlm_core.types import Basis, Metric
 
 from .fit import MIN_MEASUREMENTS, Array, DeviceFit, Rest
+from .sum_fit import MIN_NETWORKS
 
-FORMAT = "rlm-adapter-2"
+FORMAT = "rlm-adapter-3"
 # latency and memory of the same code differ by device, accuracy does not.
 METRICS: tuple[Metric, ...] = ("latency", "memory")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -103,6 +104,7 @@ def write_adapters(adapters: Sequence[Adapter], path: Path) -> None:
                 "columns": list(adapter.columns),
                 "intercept": adapter.fit.intercept,
                 **{name: _rounded(getattr(adapter.fit, name)) for name in _ARRAYS},
+                "sum": adapter.fit.is_sum,
                 "texts": list(adapter.texts),
                 "text_of_row": adapter.fit.texts.tolist(),
                 **{
@@ -150,9 +152,11 @@ def _adapter(data: dict[str, Any], entry: dict[str, Any]) -> Adapter:
         raise ValueError(f"no such basis and metric: {basis!r}, {metric!r}")
     known, columns = tuple(map(str, entry["known"])), tuple(map(str, entry["columns"]))
     texts, own = tuple(map(str, entry["texts"])), np.array(entry["text_of_row"], np.int64)
-    n, width = len(own), len(known) + len(columns)
+    is_sum = bool(entry["sum"])
+    n, width = len(own), len(known) * len(columns) if is_sum else len(known) + len(columns)
     counts = np.bincount(own, minlength=1)
-    if n < MIN_MEASUREMENTS or not known or not counts.all() or (counts > 1).sum() != len(texts):
+    several = 0 if is_sum else (counts > 1).sum()
+    if n < (MIN_NETWORKS if is_sum else MIN_MEASUREMENTS) or not known or not counts.all() or several != len(texts):
         raise ValueError("measurements, texts and devices do not agree")
 
     def array(data: dict[str, Any], name: str, *shape: int) -> Array:
@@ -173,6 +177,7 @@ def _adapter(data: dict[str, Any], entry: dict[str, Any]) -> Adapter:
         own,
         rest("without_text", len(counts) if len(counts) > 1 else n, width),
         rest("without_row", n, width + len(texts)) if texts else None,
+        is_sum,
     )
     device = check_name(str(data["device"]))
     head = device, cast(Basis, basis), cast(Metric, metric), str(data["model"]), str(data["date"])

@@ -55,7 +55,9 @@ NOTHING = Cost(0, 0, 0, 0, 0, 0.0)
 
 def costs(graph: Graph) -> tuple[Cost, ...]:
     """The cost of each node; a body of If, Loop or Scan counts once."""
-    width = max((_width(value.dtype) for value in graph.inputs if value.dtype.startswith(("float", "bf"))), default=4.0)
+    width = max(
+        (width_of(value.dtype) for value in graph.inputs if value.dtype.startswith(("float", "bf"))), default=4.0
+    )
     parts = []
     for node in graph.nodes:
         cost = node_cost(node, [graph.shape(operand) for operand in node.operands], width)
@@ -77,7 +79,7 @@ def node_cost(node: Node, shapes: Sequence[Shape], width: float = 4.0) -> Cost:
     written = sum(elements(shape) for shape in node.shapes)
     macs = multiply_accumulates(node, shapes)
     read = sum(
-        operand.elements * _width(operand.dtype) if isinstance(operand, Constant) else elements(shape) * width
+        operand.elements * width_of(operand.dtype) if isinstance(operand, Constant) else elements(shape) * width
         for operand, shape in zip(node.operands, shapes, strict=True)
         if operand is not None
     )
@@ -180,5 +182,6 @@ def _is_weight(constant: Constant) -> bool:
     return constant.values is None or "float" in constant.dtype
 
 
-def _width(dtype: str) -> float:
+def width_of(dtype: str) -> float:
+    """The bytes of an element of a type."""
     return _WIDTHS.get(dtype, 4.0)

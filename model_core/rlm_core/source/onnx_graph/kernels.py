@@ -103,7 +103,7 @@ def kernels(graph: Graph, *, fused: bool) -> tuple[Kernel, ...]:
     """The kernels of a graph in its order; ``fused``: with what a compiler computes along. Bodies count once."""
     readers = users(graph)
     source = _sources(graph)
-    fixed = _fixed(graph)
+    fixed = fixed_nodes(graph)
     leaders = _leaders(graph, source, readers, fixed)
     groups: list[list[int]] = []
     group_of: dict[int, int] = {}
@@ -164,7 +164,7 @@ def _scores(graph: Graph, softmax: int, source: Sequence[int], fixed: Sequence[b
     return ()
 
 
-def _fixed(graph: Graph) -> list[bool]:
+def fixed_nodes(graph: Graph) -> list[bool]:
     """For each node whether no input of the graph reaches it."""
     found: list[bool] = []
     for node in graph.nodes:
@@ -268,29 +268,3 @@ def _read(graph: Graph, operand: Operand, inside: set[int], source: Sequence[int
     if operand.node >= 0 and source[operand.node] in inside:
         return 0
     return elements(graph.shape(operand))
-
-
-def peak_activations(graph: Graph) -> int:
-    """The most elements of activations that are alive at once, in the graph's order.
-
-    Inputs stay alive, since the caller holds them; a view keeps what it names.
-    """
-    source = _sources(graph)
-    last: dict[int, int] = {}
-    for number, node in enumerate(graph.nodes):
-        for ref in node.refs:
-            if ref.node >= 0:
-                last[source[ref.node]] = number
-    for operand in graph.outputs:
-        if operand is not None and not isinstance(operand, Constant) and operand.node >= 0:
-            last[source[operand.node]] = len(graph.nodes)
-    alive = most = sum(elements(value.shape) for value in graph.inputs)
-    ending: dict[int, int] = {}
-    for number, node in enumerate(graph.nodes):
-        if source[number] == number:
-            size = sum(elements(shape) for shape in node.shapes)
-            alive += size
-            ending[last.get(number, number)] = ending.get(last.get(number, number), 0) + size
-            most = max(most, alive)
-        alive -= ending.pop(number, 0)
-    return most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.source.onnx_graph.costs import costs, total
-from rlm_core.source.onnx_graph.kernels import KINDS, Kernel, kernels, peak_activations
+from rlm_core.source.onnx_graph.kernels import KINDS, Kernel, kernels
 from rlm_core.source.onnx_graph.parse import parse
 
 BLOCK = "in a 1x8x10x10\nb=·Conv1x1 16·BatchNormalization·Relu\n·Conv3x3 dw·BatchNormalization·Relu·Conv1x1 16·Add b"
@@ -75,11 +75,6 @@ def test_elements_are_counted_by_what_they_are() -> None:
 def test_what_no_input_reaches_is_a_weight() -> None:
     (kernel,) = of("in a 4x8\nb=0·ConstantOfShape[8,16]\na·MatMul b")
     assert (kernel.kind, kernel.weights, kernel.read) == ("product", 128, 32)
-
-
-def test_the_peak_is_what_is_alive_at_once_and_the_input_stays() -> None:
-    assert peak_activations(parse("in a 1x100\n·Relu·Relu·Relu")) == 300
-    assert peak_activations(parse("in a 1x100\nb=·Relu\n·Tanh·Exp·Add b")) == 400
 
 
 ATTENTION = "in a 1x4x8x16\nb=a·Mul{{=0.25}}\nc=a·Transpose perm=[0,1,3,2]\nb·MatMul _ c{between}·Softmax·MatMul _ a"
