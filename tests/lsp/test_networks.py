@@ -80,6 +80,25 @@ async def test_a_network_has_its_operators_and_what_limits_it(folder: Path) -> N
         assert answer["open"] == answer["sizes"] == {}
 
 
+async def test_two_networks_have_the_ratios_of_their_costs(folder: Path) -> None:
+    async with recording(PLAIN, folder) as session:
+        small, large = ((folder / f"{name}.onnx").as_uri() for name in ("small", "large"))
+        alone = await ask(session, "rlm-lsp/network", uri=large)
+        both = await ask(session, "rlm-lsp/network", uri=large, other=small)
+        assert (alone["ratios"], both["latency"]) == ([], alone["latency"])
+        of_latency = [one for one in both["ratios"] if one["metric"] == "latency"]
+        assert len(of_latency) > 4
+        for one in of_latency:
+            assert one["low"] <= one["ratio"] <= one["high"]
+        [on_gpu] = [one for one in of_latency if one["device"] == "nvidia-rtx-3090"]
+        assert (on_gpu["direction"], on_gpu["ratioText"][-1]) == ("higher", "×")
+        assert on_gpu["above"] > 0.8
+        memory = [one for one in both["ratios"] if one["metric"] == "memory"]
+        assert all(one["ratio"] == one["low"] == one["high"] for one in memory)
+        with pytest.raises(Exception, match=r"missing\.onnx"):
+            await ask(session, "rlm-lsp/network", uri=large, other=(folder / "missing.onnx").as_uri())
+
+
 async def test_sizes_that_a_file_leaves_open_come_from_the_request_or_the_settings(folder: Path) -> None:
     model = residual_network(3)
     for axis in (2, 3):

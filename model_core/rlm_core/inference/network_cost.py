@@ -12,19 +12,18 @@ kernels that enough measured families have.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rlm_core.errors import ModelError, RlmError
-from rlm_core.files import read_regular
+from rlm_core.errors import RlmError
 from rlm_core.source.onnx_graph.graph import Graph, Shape
-from rlm_core.source.onnx_graph.kernels import KINDS, Kernel, kernels
+from rlm_core.source.onnx_graph.kernels import Kernel, kernels
+from rlm_core.source.onnx_graph.memory import GraphMemory, memory
 from rlm_core.source.onnx_graph.node_codec import shape_text
 from rlm_core.source.onnx_graph.open_sizes import USUAL
 from rlm_core.source.onnx_graph.operator_words import kernel_words
@@ -37,26 +36,19 @@ from rlm_core.types import (
     Basis,
     CalibrationSource,
     CodeText,
+    Metric,
     Prediction,
     Query,
 )
 
 from .calibration import bands
 from .network_parts import network_parts
+from .network_settings import ARITHMETIC, BATCH, COLUMNS, MACS, ONCE, SettingCost, load
 from .predictor import QueryScope
 
 Array = npt.NDArray[np.float64]
-NETWORK_COSTS = "network_costs.json"
-FORMAT = "rlm-network-costs-1"
-_MAX_BYTES = 4 * 2**20
 BASIS: Basis = "network"
-BATCH = "batch"
-_ARITHMETIC = ("conv", "pointwise", "grouped", "depthwise", "product", "attention", "batched", "recurrent", "pool")
-MACS, MOVED = tuple(f"{kind}.macs" for kind in _ARITHMETIC), tuple(f"{kind}.moved" for kind in KINDS)
-ONCE = ("kernels", "weights")
-"""What costs once per batch: starting a kernel, and reading a million weights."""
-COLUMNS = (*MACS, *MOVED, *ONCE)
-"""Per image: 1e9 multiply-accumulates (of a pool, elements in windows) and 1e6 moved elements by kind; :data:`ONCE`."""
+METRICS: tuple[Metric, ...] = ("latency", "memory")
 _PLACE = {name: number for number, name in enumerate(COLUMNS)}
 _MOST_UNKNOWN = 0.3
 """Of the time: the largest share of kinds of kernels that few measured families have."""
@@ -65,37 +57,17 @@ _OF_ACCURACY = frozenset(("dataset", "epochs", "subset"))
 _MOST_OPEN = 0.1
 """Of the kernels: the largest share whose sizes do not follow from the inputs."""
 _NAMED = 3  # unknown operators
+# Bytes of a floating-point number of weights and of activations, by the types of a setting.
+_WIDTHS = {
+    "fp32": (4.0, 4.0),
+    "fp16": (2.0, 2.0),
+    "bf16": (2.0, 2.0),
+    "amp-fp16": (4.0, 2.0),
+    "amp-bf16": (4.0, 2.0),
+}
 # Seconds per kernel, above which a GPU computes longer than a framework takes to start the next kernel.
 _LAUNCH = 2e-5
 _BATCH_MARGIN = 2.0  # beyond the smallest and the largest measured batch
-
-
-class SettingCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fitted costs of a setting.
-
-    ``seconds``: per unit of each of :data:`COLUMNS`. ``errors``: quantiles of log(measured / predicted) at ``LEVELS``,
-    for families that the fit did not see. ``batches``: the 5 % and 95 % quantiles of the measured ones, and the median.
-    ``known``: the kinds of kernels that enough families have.
-    """
-
-    device: str
-    workload: dict[str, str]
-    seconds: tuple[float, ...]
-    errors: tuple[float, ...]
-    batches: tuple[int, int, int]
-    known: tuple[str, ...]
-    groups: int
-    rows: int
-
-    def at(self, batch: int) -> dict[str, str]:
-        """The whole workload of a query with a batch."""
-        return {BATCH: str(batch), **self.workload}
-
-
-class _CostFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    format: str
-    columns: tuple[str, ...]
-    settings: tuple[SettingCost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +131,7 @@ def work_of(text: str) -> NetworkWork:
     found = kernels(graph, fused=False)
     amounts = np.zeros((len(found), len(COLUMNS)))
     for row, kernel in zip(amounts, found, strict=True):
-        if kernel.kind in _ARITHMETIC:
+        if kernel.kind in ARITHMETIC:
             row[_PLACE[f"{kernel.kind}.macs"]] = (kernel.macs or kernel.operations) / 1e9
         row[_PLACE[f"{kernel.kind}.moved"]] = (kernel.read + kernel.written) / 1e6
         row[_PLACE["kernels"]] = 1.0
@@ -170,6 +142,16 @@ def work_of(text: str) -> NetworkWork:
     labels = tuple(kernel_words(graph, kernel) for kernel in found)
     open_share = sum(is_open) / max(len(is_open), 1)
     return NetworkWork(found, operators, amounts, _batch_of(graph), open_share, assumed, dict(graph.sizes), labels)
+
+
+@lru_cache(256)
+def memory_of(text: str, widths: tuple[float, float]) -> GraphMemory:
+    """The memory of a graph, with these bytes of a floating-point number of weights and of activations.
+
+    Raises:
+        DataError: the text is not that of a graph.
+    """
+    return memory(parse(text), weight_width=widths[0], activation_width=widths[1])
 
 
 def _is_closed(shape: Shape) -> bool:
@@ -217,30 +199,64 @@ class NetworkCosts:
         defaults = {f"{BASIS}@{device}": {"device": device, "workload": {}} for device in self.devices}
         return replace(scope, devices={**scope.devices, BASIS: devices}, defaults={**scope.defaults, **defaults})
 
+    def queries(self) -> tuple[Query, ...]:
+        """What is asked about a network by default: latency and memory on each device with measured networks."""
+        return tuple(Query(metric, device) for device in self.devices for metric in METRICS)
+
     def answer(self, code: CodeText, query: Query, model: str) -> Prediction | None:
-        """The answer to a query about a network; None for a query that is not about these devices."""
-        if (
-            code.basis != BASIS
-            or query.metric != "latency"
-            or query.device is None
-            or query.device not in self._settings
-        ):
+        """The answer to a query about a network.
+
+        None for a query about an accuracy, or about the latency on a device without measured networks.
+        """
+        is_known = query.metric == "memory" or (query.metric == "latency" and query.device in self._settings)
+        if (code.basis, code.language) != (BASIS, "onnx") or not is_known:
             return None
         try:
-            found = self.cost(code.text, query.device, query.workload)
+            asked = self._asked(code.text, query)
+            if isinstance(asked, Abstention):
+                return Prediction.missing(code, query, model, asked)
+            found = (
+                self._memory(asked, query, model) if query.metric == "memory" else self._latency(asked, query, model)
+            )
         except RlmError as error:
             found = Abstention(AbstentionCode.ANALYSIS_FAILED, {"error": type(error).__name__})
+        return Prediction.missing(code, query, model, found) if isinstance(found, Abstention) else found
+
+    def _latency(self, asked: _Question, query: Query, model: str) -> Prediction | Abstention:
+        found = _cost(asked)
         if isinstance(found, Abstention):
-            return Prediction.missing(code, query, model, found)
+            return found
         source = CalibrationSource(f"{BASIS}/onnx/latency@{query.device}")
         banded = bands(found.quantiles, found.setting.groups, found.setting.rows, source)
-        median = found.quantiles[MEDIAN]
         seconds = [part.seconds for part in found.parts]
-        parts = network_parts(seconds, work_of(code.text).labels, found.arithmetic, found.once)
-        answer = Prediction(
-            BASIS, "latency", query.device, found.workload, model, median, banded, 0.0, False, None, found.quantiles
+        parts = network_parts(seconds, asked.work.labels, found.arithmetic, found.once)
+        return Prediction(
+            BASIS,
+            "latency",
+            query.device,
+            found.workload,
+            model,
+            found.quantiles[MEDIAN],
+            banded,
+            0.0,
+            False,
+            quantiles=found.quantiles,
+            parts=parts,
         )
-        return replace(answer, parts=parts)
+
+    def _memory(self, asked: _Question, query: Query, model: str) -> Prediction | Abstention:
+        """The bytes of weights and activations alive at once; it is not fitted to anything, and so has no band."""
+        setting, work = asked.setting, asked.work
+        dtype = setting.workload["dtype"] if setting is not None else ""
+        if setting is not None and setting.workload.get("mode") == "train":
+            return Abstention(AbstentionCode.SETTING_NOT_TRAINED, _details("memory", {"mode": "train"}, query.device))
+        known = memory_of(asked.text, _WIDTHS.get(dtype, (0.0, 0.0)))
+        batch = asked.batch or work.batch
+        value = known.weights + known.activations * batch / work.batch
+        workload = setting.at(batch) if setting is not None else {**query.workload, BATCH: str(batch)}
+        quantiles = (value,) * len(LEVELS)
+        whole = {**workload, **work.assumed}
+        return Prediction(BASIS, "memory", query.device, whole, model, value, (), 0.0, False, quantiles=quantiles)
 
     def cost(self, text: str, device: str, workload: Mapping[str, str]) -> NetworkCost | Abstention:
         """The latency of a network.
@@ -248,7 +264,20 @@ class NetworkCosts:
         Raises:
             ModelError: the text is not that of a graph, or the file of the costs cannot be read.
         """
-        work = work_of(text)
+        asked = self._asked(text, Query("latency", device, workload))
+        return asked if isinstance(asked, Abstention) else _cost(asked)
+
+    def seconds_by_column(self, text: str, query: Query) -> Array:
+        """The seconds that each of :data:`COLUMNS` takes, ``(columns,)``, for a query that is answered."""
+        asked = self._asked(text, query)
+        assert isinstance(asked, _Question)
+        assert asked.setting is not None
+        seconds: Array = asked.work.at(asked.batch).sum(axis=0) * np.array(asked.setting.seconds)
+        return seconds
+
+    def _asked(self, text: str, query: Query) -> _Question | Abstention:
+        """The work and the setting that a query is about, or why there is none."""
+        work, workload = work_of(text), query.workload
         asked = {name: value for name, value in workload.items() if name in USUAL}
         fixed = [f"{name} {value}" for name, value in asked.items() if str(work.sizes.get(name)) != value]
         if fixed:
@@ -256,20 +285,48 @@ class NetworkCosts:
         of_accuracy = (item for item in workload.items() if item[0] in _OF_ACCURACY)
         ignored = {*work.assumed.items(), *asked.items(), *of_accuracy}
         workload = {name: value for name, value in workload.items() if (name, value) not in ignored}
-        setting = self.setting_of(device, workload)
-        if setting is None:
-            named = ", ".join(f"{name} {value}" for name, value in sorted(workload.items()))
-            details = {"metric": "latency", "workload": named, "device": device}
-            return Abstention(AbstentionCode.SETTING_NOT_TRAINED, details)
-        batch = _number(workload.get(BATCH, str(setting.batches[2])))
+        setting = self.setting_of(query.device, workload)
+        if setting is None and (query.device in self._settings or query.metric == "latency"):
+            return Abstention(AbstentionCode.SETTING_NOT_TRAINED, _details(query.metric, workload, query.device))
         if work.open_share > _MOST_OPEN:
             return Abstention(AbstentionCode.OPEN_SIZES, {"share": f"{work.open_share:.0%}"})
-        found = cost_of(work, setting, batch) if batch is not None else None
-        if found is None or (isinstance(found, NetworkCost) and not _is_saturated(found, batch or 0)):
-            least, most, _ = setting.batches
-            details = {"batch": workload.get(BATCH, ""), "device": device, "least": str(least), "most": str(most)}
-            return Abstention(AbstentionCode.BATCH_NOT_MEASURED, details)
-        return replace(found, workload={**found.workload, **work.assumed}) if isinstance(found, NetworkCost) else found
+        usual = setting.batches[2] if setting is not None else work.batch
+        batch = _number(workload.get(BATCH, str(usual)))
+        if batch is None:
+            return _not_measured(workload, query.device, setting)
+        return _Question(text, work, setting, workload, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The text of a graph and its work, the setting if there is one, the workload without sizes, and the batch."""
+
+    text: str
+    work: NetworkWork
+    setting: SettingCost | None
+    workload: Mapping[str, str]
+    batch: int
+
+
+def _cost(asked: _Question) -> NetworkCost | Abstention:
+    assert asked.setting is not None
+    found = cost_of(asked.work, asked.setting, asked.batch)
+    if isinstance(found, Abstention):
+        return found
+    if not _is_saturated(found, asked.batch):
+        return _not_measured(asked.workload, asked.setting.device, asked.setting)
+    return replace(found, workload={**found.workload, **asked.work.assumed})
+
+
+def _details(metric: str, workload: Mapping[str, str], device: str | None) -> dict[str, str]:
+    named = ", ".join(f"{name} {value}" for name, value in sorted(workload.items()))
+    return {"metric": metric, "workload": named, "device": device or ""}
+
+
+def _not_measured(workload: Mapping[str, str], device: str | None, setting: SettingCost | None) -> Abstention:
+    least, most, _ = setting.batches if setting is not None else (1, 1, 1)
+    details = {"batch": workload.get(BATCH, ""), "device": device or "", "least": str(least), "most": str(most)}
+    return Abstention(AbstentionCode.BATCH_NOT_MEASURED, details)
 
 
 def _is_saturated(cost: NetworkCost, batch: int) -> bool:
@@ -318,36 +375,3 @@ def _number(text: str) -> int | None:
     except ValueError:
         return None
     return value if value > 0 else None
-
-
-def save(settings: Sequence[SettingCost], path: Path) -> None:
-    """Write the costs of settings; the first of a device is its default."""
-    content = msgspec.json.format(msgspec.json.encode(_CostFile(FORMAT, COLUMNS, tuple(settings))), indent=0)
-    path.write_bytes(content + b"\n")
-
-
-def load(path: Path) -> tuple[SettingCost, ...]:
-    """Read what :func:`save` wrote.
-
-    Raises:
-        ModelError: the file is missing or corrupt, or has other columns.
-    """
-    try:
-        file = msgspec.json.decode(read_regular(path, _MAX_BYTES), type=_CostFile)
-    except (OSError, msgspec.DecodeError) as error:
-        raise ModelError(f"{path}: missing or corrupt ({error}); reinstall the model") from None
-    if file.format != FORMAT or file.columns != COLUMNS or not all(map(_is_sound, file.settings)):
-        raise ModelError(f"{path}: corrupt, or of another version; reinstall the model")
-    return file.settings
-
-
-def _is_sound(setting: SettingCost) -> bool:
-    """Return whether all numbers are finite, costs are not negative, and errors rise."""
-    return (
-        len(setting.seconds) == len(COLUMNS)
-        and len(setting.errors) == len(LEVELS)
-        and all(0 <= value < math.inf for value in setting.seconds)
-        and all(math.isfinite(value) for value in setting.errors)
-        and list(setting.errors) == sorted(setting.errors)
-        and 0 < setting.batches[0] <= setting.batches[2] <= setting.batches[1]
-    )

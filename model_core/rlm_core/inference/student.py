@@ -48,8 +48,10 @@ from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
 from .launch_cost import launch_cost
 from .model_store import BUILTIN, builtin
-from .network_cost import NETWORK_COSTS, NetworkCosts
+from .network_cost import NetworkCosts
 from .network_range import out_of_range
+from .network_ratio import network_ratio
+from .network_settings import NETWORK_COSTS
 from .novelty import DISTANCE, NoveltyDetector
 from .pair_facts import with_pair_facts
 from .pair_ratio import pair_ratio, reading_of
@@ -142,7 +144,7 @@ class OnnxPredictor:
 
         About a network there are also queries about the devices on which real networks were measured.
         """
-        others = (Query("latency", device) for device in self._networks.devices) if basis == "network" else ()
+        others = self._networks.queries() if basis == "network" else ()
         return (*self._scope.default_queries(basis, language), *others)
 
     def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
@@ -240,7 +242,8 @@ class OnnxPredictor:
             is_same = self._reading(before) == self._reading(after)
             result.append(
                 [
-                    pair_ratio(self.card, (before, after), (first, second), _change(parts, first), is_same=is_same)
+                    network_ratio(self._networks, (before, after), (first, second), self.model_id)
+                    or pair_ratio(self.card, (before, after), (first, second), _change(parts, first), is_same=is_same)
                     for first, second in line
                 ]
             )

@@ -27,7 +27,7 @@ METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "program": ("latency", "memory"),
     "kernel": ("latency",),
     "module": ("latency",),
-    "network": ("accuracy", "latency"),
+    "network": ("accuracy", "latency", "memory"),
 }
 # The levels of a prediction's quantiles: symmetric about the median, the ends of all bands among them.
 LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995)

@@ -15,6 +15,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.devices import device_table
 from rlm_core.types import (
     SI_UNIT,
+    CostRatio,
     GrowthEstimate,
     MeasuredPrediction,
     Metric,
@@ -83,6 +84,22 @@ def labelled_fields(prediction: Prediction) -> dict[str, Any]:
         "deviceName": device_name(prediction.device),
         "medianText": stated_bound(prediction) or labels.marked_median(prediction),
         "bandText": labels.band(prediction.metric, band, prediction.floor) if band is not None else "",
+    }
+
+
+def ratio_fields(ratio: CostRatio) -> dict[str, Any]:
+    """The ratio of two costs with its 80 % range, and the probability that the second is the larger."""
+    band = ratio.bands[0] if ratio.bands else None
+    return {
+        "metric": ratio.metric,
+        "device": ratio.device,
+        "ratio": ratio.ratio,
+        "low": band.low if band is not None else None,
+        "high": _finite(band.high) if band is not None else None,
+        "above": ratio.above(1.0) if ratio.quantiles else None,
+        "direction": ratio.direction,
+        "ratioText": labels.times(ratio.ratio) if ratio.ratio is not None else "",
+        "rangeText": labels.ratio_band(band) if band is not None else "",
     }
 
 

@@ -9,17 +9,9 @@ import msgspec
 import pytest
 from rlm_core.errors import ModelError
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import (
-    COLUMNS,
-    NETWORK_COSTS,
-    NetworkCost,
-    NetworkCosts,
-    SettingCost,
-    load,
-    save,
-    work_of,
-)
-from rlm_core.types import LEVELS, MEDIAN, Abstention, AbstentionCode, CodeText, Query
+from rlm_core.inference.network_cost import NetworkCost, NetworkCosts, work_of
+from rlm_core.inference.network_settings import COLUMNS, NETWORK_COSTS, SettingCost, load, save
+from rlm_core.types import LEVELS, MEDIAN, Abstention, AbstentionCode, CodeText, Prediction, Query
 
 NET = "in a 1x3x224x224\n·Conv3x3/2 32·Relu\nb=·Conv3x3 32·Relu·Conv3x3 32\n·Add b·GlobalAveragePool·Flatten·Gemm 10"
 GPU = "nvidia-rtx-4090"
@@ -147,3 +139,29 @@ def test_damaged_costs_are_refused(wrong: dict[str, object], tmp_path: Path) -> 
     save([setting(**wrong)], tmp_path / NETWORK_COSTS)
     with pytest.raises(ModelError, match="corrupt"):
         load(tmp_path / NETWORK_COSTS)
+
+
+def memory_of_net(workload: dict[str, str], device: str | None = GPU, text: str = NET) -> Prediction:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    answer = costs.answer(CodeText(text, "onnx", "network"), Query("memory", device, workload), "model")
+    assert answer is not None
+    return answer
+
+
+def test_the_memory_of_a_network_is_that_of_its_batch_in_the_types_of_the_setting() -> None:
+    one, two, eight = (memory_of_net({"batch": batch}, "any-board").median or 0.0 for batch in ("1", "2", "8"))
+    assert eight - one == pytest.approx(7 * (two - one))
+    on_cpu = memory_of_net({"batch": "8"}, "intel-i7-12700h")
+    assert on_cpu.median == eight
+    assert memory_of_net({"batch": "8", "dtype": "bf16"}, "nvidia-rtx-pro-6000-blackwell-max-q").median == eight / 2
+    assert eight / 2 < (memory_of_net({"batch": "8"}).median or 0.0) < eight
+    assert not on_cpu.bands
+    assert on_cpu.above(eight * 0.9) > 0.9 > 0.1 > on_cpu.above(eight * 1.1)
+
+
+def test_the_memory_of_training_and_of_an_unknown_setting_is_not_stated() -> None:
+    for workload in ({"mode": "train"}, {"dtype": "int4"}):
+        refused = memory_of_net(workload, "nvidia-rtx-3090").abstained
+        assert refused is not None
+        assert refused.code is AbstentionCode.SETTING_NOT_TRAINED
+    assert NetworkCosts(None).answer(CodeText("def f(): ...", "python", "network"), Query("memory"), "model") is None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import NETWORK_COSTS, NetworkCosts
+from rlm_core.inference.network_cost import NetworkCosts
 from rlm_core.inference.network_parts import SHOWN, network_parts
+from rlm_core.inference.network_settings import NETWORK_COSTS
 from rlm_core.types import CodeText, Query
 
 BLOCK = "·Conv3x3 64·Relu·Conv3x3 64·Relu"

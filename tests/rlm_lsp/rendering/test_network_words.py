@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import NETWORK_COSTS, NetworkCosts
+from rlm_core.inference.network_cost import NetworkCosts
+from rlm_core.inference.network_settings import NETWORK_COSTS
 from rlm_core.types import Abstention, AbstentionCode, CodeText, NetworkParts, OperatorCost, Prediction, Query
 from rlm_lsp.rendering.network_words import bound_words, network_hover, operator_chart
 

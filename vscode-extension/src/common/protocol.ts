@@ -110,6 +110,18 @@ export interface Network {
   readonly open?: Sizes;
   /** Lines about measurements; a server of another version may not send them. */
   readonly measured?: readonly string[];
+  /** Its costs over those of the other network of the request. */
+  readonly ratios?: readonly NetworkRatio[];
+}
+
+/** A cost of one network over that of another; `direction` is missing where it is not known well enough. */
+export interface NetworkRatio {
+  readonly metric: string;
+  readonly device: string | null;
+  readonly ratio: number;
+  readonly direction: 'higher' | 'lower' | null;
+  readonly ratioText: string;
+  readonly rangeText: string;
 }
 
 /** Sizes of the inputs of a network by name: `batch`, `image`, `tokens`, `samples`. */
@@ -168,7 +180,9 @@ export interface Changes {
 export const changesRequest = new RequestType<{ uri: string }, Changes, void>('rlm-lsp/changes');
 export const overviewChangedNotification = new NotificationType<object>('rlm-lsp/overviewChanged');
 export const overviewPart = new ProgressType<OverviewPart>();
-export const networkRequest = new RequestType<{ uri: string; sizes?: Sizes }, Network, void>('rlm-lsp/network');
+export const networkRequest = new RequestType<{ uri: string; other?: string; sizes?: Sizes }, Network, void>(
+  'rlm-lsp/network',
+);
 export const networksRequest = new RequestType<{ uri: string; device?: string; sizes?: Sizes }, Networks, void>(
   'rlm-lsp/networks',
 );

@@ -110,7 +110,11 @@ export class NetworkPage implements vscode.Disposable {
         if (file !== undefined) {
           const network = await state.client.sendRequest(networkRequest, { uri: file.toString(), sizes });
           if (other !== undefined) {
-            const second = await state.client.sendRequest(networkRequest, { uri: other.toString(), sizes });
+            const second = await state.client.sendRequest(networkRequest, {
+              uri: other.toString(),
+              other: file.toString(),
+              sizes,
+            });
             if (turn === this.turn) {
               this.send({ kind: 'pair', first: network, second });
             }

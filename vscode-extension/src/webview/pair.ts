@@ -19,26 +19,26 @@ export function compared(first: Network, second: Network): HTMLElement[] {
       element('td', { class: 'number' }, before.workload.batch ?? '1'),
       element('td', { class: 'number' }, `${before.medianText} (${before.bandText})`),
       element('td', { class: 'number' }, `${after.medianText} (${after.bandText})`),
-      element('td', { class: 'number' }, ratio(before, after)),
-      element('td', {}, verdict(before, after)),
+      element('td', { class: 'number' }, peak(first, before)),
+      element('td', { class: 'number' }, peak(second, after)),
+      ...ratioCells(second, after),
     ]),
   );
-  const caption = 'Predicted time of one batch with its 80 % range';
+  const caption = 'Predicted time of one batch and the ratio with their 80 % ranges, and peak memory';
+  const head = ['Device', 'Batch', first.name, second.name, `Memory ${first.name}`, `Memory ${second.name}`];
+  return [table(caption, [[...head, 'Ratio', 'Second'], rows]), ...operatorCharts([first, second])];
+}
+
+function peak({ memory }: Network, { device }: Prediction): string {
+  return memory?.find((one) => one.device === device)?.medianText ?? '';
+}
+
+/** The ratio of the latencies and which is faster, where at least 80 % of such answers are right. */
+function ratioCells(second: Network, after: Prediction): HTMLElement[] {
+  const found = second.ratios?.find(({ metric, device }) => metric === 'latency' && device === after.device);
+  const words = { higher: 'slower', lower: 'faster' };
   return [
-    table(caption, [['Device', 'Batch', first.name, second.name, 'Ratio', 'Second'], rows]),
-    ...operatorCharts([first, second]),
+    element('td', { class: 'number' }, found ? `${found.ratioText} (${found.rangeText})` : ''),
+    element('td', {}, found?.direction ? words[found.direction] : 'not known'),
   ];
-}
-
-function ratio(before: Prediction, after: Prediction): string {
-  const value = (after.median ?? 0) / (before.median ?? 1);
-  return `${Number(value.toPrecision(2))}×`;
-}
-
-/** Which is faster, where the ranges leave no doubt. */
-function verdict(before: Prediction, after: Prediction): string {
-  if ((before.high ?? Infinity) < (after.low ?? 0)) {
-    return 'slower';
-  }
-  return (after.high ?? Infinity) < (before.low ?? 0) ? 'faster' : 'ranges overlap';
 }

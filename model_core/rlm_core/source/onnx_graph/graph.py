@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 ARROW = "\u00b7"
 ASSUMED = "# sizes assumed: "
 """The line of a text that names the inputs whose sizes are assumed."""
+SHARED = "# bytes of weights in several places: "
+"""The line of a text with the bytes of weights beyond the first node that reads each of them."""
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -154,7 +156,8 @@ class Graph:
     """A network: nodes in an order in which each reads only what nodes before it wrote.
 
     ``assumed``: numbers of the inputs that have usual or given sizes because the model leaves them open, a batch aside;
-    ``sizes``: these sizes by name.
+    ``sizes``: these sizes by name. ``shared``: bytes of weights that are counted at each node that reads them, without
+    the first.
     """
 
     inputs: tuple[Value, ...]
@@ -162,6 +165,7 @@ class Graph:
     outputs: tuple[Operand, ...]
     assumed: tuple[int, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
+    shared: int = 0
 
     def shape(self, operand: Operand) -> Shape:
         """The shape of an operand; None where unknown."""
@@ -220,7 +224,7 @@ def ordered(graph: Graph) -> Graph:
             )
         )
     outputs = tuple(_moved(operand, positions) for operand in graph.outputs)
-    return Graph(inputs, tuple(nodes), outputs, graph.assumed, graph.sizes)
+    return Graph(inputs, tuple(nodes), outputs, graph.assumed, graph.sizes, graph.shared)
 
 
 def _depth_first(graph: Graph) -> list[int]:

@@ -7,11 +7,11 @@ fitted: what a runtime keeps in addition (copies of weights in another layout, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .costs import width_of
-from .graph import Constant, Edge, Graph, Node, Operand, elements, words
+from .graph import Constant, Edge, Graph, Node, Operand, constants, elements, words
 from .kernels import fixed_nodes
 
 _VIEWS = frozenset(words("DequantizeLinear Dropout Flatten Identity Reshape Squeeze Unsqueeze"))
@@ -38,9 +38,12 @@ _TYPES = {
 }
 
 
+_LEAST_SHARED = 0.01  # of all weights: scalars and masks are shared by most exports
+
+
 @dataclass(frozen=True, slots=True)
 class GraphMemory:
-    """Bytes of the weights, a weight that two nodes share at both, and the most bytes of activations alive at once."""
+    """Bytes of the weights, and the most bytes of activations that are alive at once."""
 
     weights: float
     activations: float
@@ -51,11 +54,35 @@ def memory(graph: Graph, *, weight_width: float = 0.0, activation_width: float =
 
     The widths are bytes of a floating-point number, 0 for those of the graph: a setting may compute in other types.
     """
-    constants = [operand for node in graph.nodes for operand in node.operands if isinstance(operand, Constant)]
-    weights = sum(constant.elements * _width(constant.dtype, weight_width) for constant in constants)
+    everywhere = sum(_bytes(constant) for constant in _constants(graph))
+    # Of shared weights the types are not known apart: as large a part of them is shared in any.
+    once = 1 - graph.shared / everywhere if everywhere else 1.0
+    weights = once * sum(_bytes(constant, weight_width) for constant in _constants(graph))
     return GraphMemory(
         weights, _peak(graph, [_width(name, activation_width) for name in types(graph)], activation_width)
     )
+
+
+def shared_bytes(graph: Graph) -> int:
+    """The bytes of weights of a graph as it was read, beyond the first node that reads each; 0 for a small part."""
+    found: dict[int, float] = {}
+    everywhere = 0.0
+    for constant in _constants(graph):
+        found[id(constant)] = _bytes(constant)
+        everywhere += found[id(constant)]
+    shared = everywhere - sum(found.values())
+    return round(shared) if shared > _LEAST_SHARED * everywhere else 0
+
+
+def _constants(graph: Graph) -> Iterator[Constant]:
+    for node in graph.nodes:
+        yield from constants(node.operands)
+        for body in node.bodies:
+            yield from _constants(body)
+
+
+def _bytes(constant: Constant, of_floats: float = 0.0) -> float:
+    return constant.elements * _width(constant.dtype, of_floats)
 
 
 def _width(dtype: str, of_floats: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from rlm_core.errors import DataError
 
-from .graph import ARROW, ASSUMED, Edge, Graph, Node, Operand, Shape, Value
+from .graph import ARROW, ASSUMED, SHARED, Edge, Graph, Node, Operand, Shape, Value
 from .node_codec import RESERVED, constant_of, shape_of, split_operator, unpack
 from .shapes import infer
 
@@ -56,6 +56,7 @@ def parse(text: str) -> Graph:
     definitions: dict[str, _BlockDefinition] = {}
     main: list[str] = []
     current: _BlockDefinition | None = None
+    shared = 0
     assumed: list[str] = []
     sizes: list[tuple[str, int]] = []
     for number, line in enumerate(lines[1:], 2):
@@ -65,6 +66,8 @@ def parse(text: str) -> Graph:
             elif re.match(r"[A-Z]+( |$)", line):
                 current = _definition(line)
                 definitions[current.name] = current
+            elif line.startswith(SHARED):
+                shared = int(line.removeprefix(SHARED))
             elif line.startswith(ASSUMED):
                 assumed, sizes = _assumed(line)
             elif line:
@@ -76,7 +79,7 @@ def parse(text: str) -> Graph:
         names, values = _inputs(head[2:].strip())
         graph = _Parser(definitions, dtype or "float32").graph(main, names, values)
         numbers = tuple(names.index(name) for name in assumed)
-        return replace(graph, assumed=numbers, sizes=tuple(sizes)) if assumed else graph
+        return replace(graph, assumed=numbers, sizes=tuple(sizes) if assumed else (), shared=shared)
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise DataError(f"not the text of a graph ({error}); render the graph again") from None
 

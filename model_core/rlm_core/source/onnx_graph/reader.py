@@ -20,6 +20,7 @@ from rlm_core.errors import ModelError
 from rlm_core.files import open_regular
 
 from .graph import MAX_RANK, MAX_VALUES, Attribute, Constant, Edge, Graph, Node, Operand, Shape, Value, ordered
+from .memory import shared_bytes
 from .open_sizes import USUAL, assume_sizes
 from .shape_values import shape_value, value_of
 from .shapes import infer
@@ -86,7 +87,7 @@ def from_model(model: onnx.ModelProto, deadline: Deadline | None = None, sizes: 
     shell = _with_shapes(shell)
     versions = {entry.domain: entry.version for entry in shell.opset_import}
     graph = _GraphReader(onnx, versions, deadline or Deadline(_MAX_SECONDS)).graph(shell.graph, {})
-    return ordered(replace(graph, assumed=assumed, sizes=named))
+    return ordered(replace(graph, assumed=assumed, sizes=named, shared=shared_bytes(graph)))
 
 
 def _onnx() -> Any:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .fold import BlockOperand, Item, RepeatedBlock, fold
-from .graph import ARROW, ASSUMED, OPERATORS, Constant, Edge, Graph, Node, Shape, constants, ordered
+from .graph import ARROW, ASSUMED, OPERATORS, SHARED, Constant, Edge, Graph, Node, Shape, constants, ordered
 from .node_codec import RESERVED, NodeSlot, constant_text, describe, shape_text
 from .shapes import infer
 
@@ -44,6 +44,8 @@ def render(graph: Graph) -> str:
     for block in blocks:
         lines += _block(block, known)
     lines += _Writer(items, body.inputs, body.outputs, known, body.shapes, body.fixed).lines()
+    if graph.shared:
+        lines.append(f"{SHARED}{graph.shared}")
     if graph.assumed:
         letters = [name for name, _ in zip(_names(), graph.inputs, strict=False)]
         sizes = [f"{name}={value}" for name, value in graph.sizes]

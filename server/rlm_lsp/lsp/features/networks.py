@@ -23,12 +23,12 @@ from rlm_core.queries.network_sizes import network_sizes, sized_network, valid_s
 from rlm_core.source.onnx_graph.parse import open_sizes
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units, read_source
-from rlm_core.types import Anchor, CodeText, Prediction
+from rlm_core.types import Anchor, CodeText, Prediction, Query
 
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.hover import measured_words
-from rlm_lsp.rendering.json_rows import device_name, labelled_fields
+from rlm_lsp.rendering.json_rows import device_name, labelled_fields, ratio_fields
 
 from .progress import WorkProgress, progress
 from .requests import convert, file_path, require_model
@@ -41,10 +41,11 @@ _MAX_TEXTS = 1000
 class NetworkParams(msgspec.Struct):
     """A file or folder, and optionally a device and sizes of the inputs by name, such as ``batch`` or ``image``.
 
-    These take precedence over the sizes in the settings.
+    These take precedence over the sizes in the settings. ``other`` is a file that the file is compared with.
     """
 
     uri: str
+    other: str | None = None
     device: str | None = None
     sizes: dict[str, int] = {}
 
@@ -135,6 +136,7 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
 
     ``sizes`` are those that were asked about, of the request or else of the settings; ``open`` those that the file
     leaves open, with the values that were used. ``measured`` are lines about what ``rlm-lsp bench`` measured.
+    ``ratios`` are its costs over those of the ``other`` file.
     """
     named = convert(params, NetworkParams)
     path = file_path(named.uri)
@@ -143,9 +145,13 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
     await require_model(session)
     try:
         found = await answers_about(session, path, named.sizes)
+        other = named.other and await asyncio.to_thread(
+            read_network, file_path(named.other), None, _sizes(session, path, named.sizes)
+        )
     except RlmError as error:
         raise JsonRpcInvalidParams(str(error)) from None
     code = found.code
+    ratios = await _ratios(session, other, found) if other else []
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
     measured = await asyncio.to_thread(session.measurements.find, unit, path)
     anchors = [Anchor(cost, code if before is not None else None) for cost, before in measured]
@@ -160,7 +166,26 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
         "model": found.model,
         **by_metric,
         "measured": list(measured_words(anchors)),
+        "ratios": ratios,
     }
+
+
+async def _ratios(session: Session, other: CodeText, found: NetworkAnswers) -> list[dict[str, Any]]:
+    """The costs of a network over those of another one, where both are predicted."""
+    queries = [
+        Query(answer.metric, answer.device, _setting_of(answer.workload))
+        for answer in found.predictions
+        if answer.metric != "accuracy" and answer.median is not None
+    ]
+    compared = await session.predictions.run(
+        lambda predictor: session.predictions.compare(predictor, [(other, found.code, queries)])
+    )
+    return [ratio_fields(ratio) for line in compared or () for ratio in line if ratio.ratio is not None]
+
+
+def _setting_of(workload: Mapping[str, str]) -> dict[str, str]:
+    """A workload without the shapes of inputs, which differ between networks."""
+    return {name: value for name, value in workload.items() if not name.startswith("arg")}
 
 
 async def networks(session: Session, params: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from rlm_core.inference.adaptation.predictor import AdaptedPredictor
 from rlm_core.inference.adaptation.store import read_adapters, write_adapters
 from rlm_core.inference.adaptation.sum_fit import MIN_NETWORKS, PARTS, fit_sum, kinds_of, part_columns
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import NETWORK_COSTS, NetworkCosts
+from rlm_core.inference.network_cost import NetworkCosts
+from rlm_core.inference.network_settings import NETWORK_COSTS
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.types import MEDIAN, Basis, CodeText, Prediction, Query
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from rlm_core.source.onnx_graph.memory import memory, types
+from rlm_core.source.onnx_graph.graph import Constant, Edge, Graph, Node, Value
+from rlm_core.source.onnx_graph.memory import memory, shared_bytes, types
 from rlm_core.source.onnx_graph.parse import parse
+from rlm_core.source.onnx_graph.render import render
 
 
 def activations(text: str) -> float:
@@ -58,3 +62,17 @@ def test_a_setting_gives_its_types_to_floating_point_numbers_only() -> None:
 
 def test_what_no_input_reaches_is_computed_once_and_not_counted() -> None:
     assert activations("in a 4x8\nb=0·ConstantOfShape[8,16]\na·MatMul b") == 4 * (4 * 8 + 4 * 16)
+
+
+def test_a_weight_that_several_nodes_read_is_counted_once() -> None:
+    weight = Constant((64, 64))
+    nodes = tuple(Node("MatMul", (Edge(place - 1), weight), (), ((1, 64),)) for place in range(4))
+    graph = Graph((Value((1, 64)),), nodes, (Edge(3),))
+    assert shared_bytes(graph) == 3 * 4 * 64 * 64
+    text = render(replace(graph, shared=shared_bytes(graph)))
+    assert memory(parse(text)).weights == 4 * 64 * 64
+    assert render(parse(text)) == text
+    half = memory(parse(text), weight_width=2)
+    assert half.weights == 2 * 64 * 64
+    apart = Graph((Value((1, 64)),), (nodes[0], replace(nodes[1], operands=(Edge(0), Constant((64, 64))))), (Edge(1),))
+    assert shared_bytes(apart) == 0
