@@ -14,7 +14,8 @@ import numpy as np
 from rlm_core.types import MEDIAN, Abstention, CalibrationSource, CodeText, CostRatio, Prediction, Query
 
 from .calibration import bands
-from .network_cost import BASIS, Array, NetworkCosts
+from .network_cost import BASIS, NetworkCosts
+from .network_work import Array
 
 # The errors of two networks correlate by ALIKE * exp(-(distance / RANGE)^2). On 289 networks of development families,
 # left out in turn, the 80 % band of the ratio then holds for .78 to .81 of pairs at every distance.

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from rlm_core.inference.card import read_card
-from rlm_core.inference.network_cost import work_of
 from rlm_core.inference.network_settings import BATCH, COLUMNS, MACS, MOVED, NETWORK_COSTS, SettingCost, save
+from rlm_core.inference.network_work import work_of
 from rlm_core.queries.devices import device_table
 from rlm_core.source.onnx_graph.kernels import KINDS
 from rlm_core.types import LEVELS, MEDIAN

@@ -9,12 +9,14 @@ import msgspec
 import pytest
 from rlm_core.errors import ModelError
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import NetworkCost, NetworkCosts, work_of
+from rlm_core.inference.network_cost import NetworkCost, NetworkCosts
 from rlm_core.inference.network_settings import COLUMNS, NETWORK_COSTS, SettingCost, load, save
+from rlm_core.inference.network_work import work_of
 from rlm_core.types import LEVELS, MEDIAN, Abstention, AbstentionCode, CodeText, Prediction, Query
 
 NET = "in a 1x3x224x224\n·Conv3x3/2 32·Relu\nb=·Conv3x3 32·Relu·Conv3x3 32\n·Add b·GlobalAveragePool·Flatten·Gemm 10"
 GPU = "nvidia-rtx-4090"
+KNOWN = ("conv", "elementwise", "product", "pool")
 
 
 def setting(**changed: object) -> SettingCost:
@@ -165,3 +167,44 @@ def test_the_memory_of_training_and_of_an_unknown_setting_is_not_stated() -> Non
         assert refused is not None
         assert refused.code is AbstentionCode.SETTING_NOT_TRAINED
     assert NetworkCosts(None).answer(CodeText("def f(): ...", "python", "network"), Query("memory"), "model") is None
+
+
+LSTM = "in a 32x1x64\n·LSTM {1x1024x64}{1x1024x256}{1x2048} hidden_size=256·Squeeze[1]·MatMul{256x10}"
+
+
+def test_a_recurrent_layer_is_a_product_at_each_step() -> None:
+    work = work_of(LSTM)
+    starts = {
+        operator: row[COLUMNS.index("kernels")] for operator, row in zip(work.operators, work.amounts, strict=True)
+    }
+    assert starts == {"LSTM": 32, "MatMul": 1}
+    assert work.amounts[0, COLUMNS.index("product.macs")] == pytest.approx(32 * 1024 * (64 + 256) / 1e9)
+    found = answered(NetworkCosts(builtin() / NETWORK_COSTS).cost(LSTM, "intel-i7-12700h", {}))
+    assert found.quantiles[MEDIAN] > 0
+
+
+def test_what_takes_most_of_the_time_must_be_known(tmp_path: Path) -> None:
+    text = "in a 1x64x56x56\n{blocks}·GlobalAveragePool·Flatten·Gemm 10"
+    unknown = setting(known=("elementwise", "product", "pool"))
+    costs = costs_of(tmp_path, unknown)
+    some = costs.cost(text.format(blocks="·Conv1x1 1·Relu" + "·Sigmoid·Relu" * 40), "cpu", {})
+    most = costs.cost(text.format(blocks="·Conv3x3 64·Relu" * 4), "cpu", {})
+    assert answered(some).quantiles[-1] > answered(some).quantiles[MEDIAN]
+    assert code_of(most) is AbstentionCode.OPERATOR_NOT_MEASURED
+    assert isinstance(most, Abstention)
+    assert most.details["operators"] == "Conv"
+
+
+def test_networks_of_short_kernels_have_wider_bands_on_a_gpu(tmp_path: Path) -> None:
+    fast = setting(device=GPU, seconds=tuple(1e-9 for _ in COLUMNS), batches=(1, 8, 4), known=KNOWN)
+    slow = msgspec.structs.replace(fast, device="nvidia-rtx-3090", seconds=tuple(1.0 for _ in COLUMNS))
+    costs = costs_of(tmp_path, fast, slow)
+    short, long = (answered(costs.cost(NET, device, {})) for device in (GPU, "nvidia-rtx-3090"))
+    assert short.quantiles[-1] / short.quantiles[MEDIAN] > long.quantiles[-1] / long.quantiles[MEDIAN]
+    assert costs.cost(NET, GPU, {"batch": "8"}) != short
+    on_cpu = costs_of(tmp_path, msgspec.structs.replace(fast, device="intel-i7-12700h")).cost(
+        NET, "intel-i7-12700h", {}
+    )
+    assert answered(on_cpu).quantiles[-1] / answered(on_cpu).quantiles[MEDIAN] == pytest.approx(
+        long.quantiles[-1] / long.quantiles[MEDIAN]
+    )

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rlm_core.inference.card import read_card
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_cost import work_of
 from rlm_core.inference.network_settings import COLUMNS, NETWORK_COSTS, load
+from rlm_core.inference.network_work import work_of
 from rlm_core.training import network_cost_fit
 from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.network_cost_fit import baseline, cost_of_setting, figures, fit, left_out, settings_of

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .graph import Constant, Graph, Node, Operand, Shape, constants, elements, users
+from .shapes import RECURRENT
 
 _WIDTHS: dict[str, float] = {
     "float64": 8,
@@ -110,7 +111,7 @@ def multiply_accumulates(node: Node, shapes: Sequence[Shape]) -> int:
             return 0
         inner = first[0] if node.attribute("transA") else first[-1]
         return out * (inner if isinstance(inner, int) else 1)
-    if kind in ("LSTM", "GRU", "RNN") and shapes[0] and len(shapes) > 2:
+    if kind in RECURRENT and shapes[0] and len(shapes) > 2:
         steps = elements(shapes[0][:2])
         return steps * (elements(shapes[1]) + elements(shapes[2]))
     if kind.endswith("Attention") and shapes[0]:

@@ -28,6 +28,7 @@ from .graph import (
     users,
     words,
 )
+from .shapes import RECURRENT
 
 KINDS = (
     "conv",
@@ -48,10 +49,12 @@ KINDS = (
     "other",
 )
 _VIEWS = frozenset(
-    words("Cast Constant Dropout Flatten Identity QuantizeLinear DequantizeLinear Reshape Shape Squeeze Unsqueeze")
+    words(
+        "Cast Constant Dropout Flatten Identity Reshape Shape Squeeze Unsqueeze"
+        " DequantizeLinear DynamicQuantizeLinear QuantizeLinear"
+    )
 )
 _CONVOLUTIONS = frozenset(words("Conv ConvInteger ConvTranspose DeformConv FusedConv QLinearConv"))
-_RECURRENT = frozenset(("GRU", "LSTM", "RNN"))
 # Frameworks give these without a copy where the reader can do with strides.
 _LAYOUTS = frozenset(words("Expand Slice Split Transpose"))
 _MOVES = frozenset(
@@ -66,7 +69,7 @@ _KIND = {
     **dict.fromkeys((*ELEMENTWISE, *BROADCAST), "elementwise"),
     **dict.fromkeys(NORMALIZATION, "norm"),
     **dict.fromkeys((*POOLS, *GLOBAL_POOLS), "pool"),
-    **dict.fromkeys(REDUCTIONS, "reduce"),
+    **dict.fromkeys((*REDUCTIONS, "ArgMax", "ArgMin"), "reduce"),
     **dict.fromkeys(_LAYOUTS, "layout"),
     **dict.fromkeys(_MOVES, "move"),
     **dict.fromkeys(("Softmax", "LogSoftmax"), "softmax"),
@@ -179,7 +182,7 @@ def kind_of(graph: Graph, node: Node, fixed: Sequence[bool] = ()) -> str:
         return ""
     if name in _CONVOLUTIONS:
         return _convolution(graph, node)
-    if name in _RECURRENT:
+    if name in RECURRENT:
         return "recurrent"
     if name in PRODUCTS:
         weighted = any(_is_fixed(operand, fixed) and elements(graph.shape(operand)) > 1 for operand in node.operands)

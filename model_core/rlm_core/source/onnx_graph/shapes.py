@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .graph import BROADCAST, GLOBAL_POOLS, MAX_RANK, POOLS, REDUCTIONS, Attribute, Constant, Operand, Shape
 
+RECURRENT = frozenset(("DynamicQuantizeLSTM", "GRU", "LSTM", "RNN"))
 Attributes = Mapping[str, Attribute]
 Size = int | str
 
@@ -44,6 +45,8 @@ def _inferred(
             return (shapes[0], (), ())[:outputs]
         elif operator == "Split":
             return _split(operands, shapes, attributes, outputs)
+        elif operator in RECURRENT:
+            return _recurrent(shapes, attributes, outputs)
         else:
             shape = next(
                 (of_operand for of_operand, operand in zip(shapes, operands, strict=True) if operand is not None), None
@@ -329,6 +332,32 @@ def _split(
     return tuple((*shape[:axis], parts[at], *shape[axis + 1 :]) for at in range(outputs))
 
 
+def _recurrent(shapes: Sequence[Shape], attributes: Attributes, outputs: int) -> tuple[Shape, ...]:
+    """All hidden states, then the last one and that of the cell."""
+    shape, weight = shapes[0], shapes[2]
+    if shape is None or weight is None or len(shape) != 3:
+        return (None,) * outputs
+    directions, hidden = weight[0], attributes.get("hidden_size", weight[-1])
+    if not isinstance(hidden, int):
+        return (None,) * outputs
+    if attributes.get("layout"):
+        batch, steps = shape[0], shape[1]
+        every: Shape = (batch, steps, directions, hidden)
+        last: Shape = (batch, directions, hidden)
+    else:
+        steps, batch = shape[0], shape[1]
+        every, last = (steps, directions, batch, hidden), (directions, batch, hidden)
+    return (every, last, last)[:outputs]
+
+
+def _range(operands: Sequence[Operand], shapes: Sequence[Shape], attributes: Attributes) -> Shape:
+    bounds = [vector(operand) for operand in operands]
+    if len(bounds) != 3 or not all(bounds):
+        return ("?",)
+    start, end, step = (bound[0] for bound in bounds if bound)
+    return (len(range(start, end, step)),)
+
+
 def _shape_of(operands: Sequence[Operand], shapes: Sequence[Shape], attributes: Attributes) -> Shape:
     return None if shapes[0] is None else (len(shapes[0]),)
 
@@ -364,6 +393,7 @@ _RULES: dict[str, Callable[[Sequence[Operand], Sequence[Shape], Attributes], Sha
     "Slice": _slice,
     "Shape": _shape_of,
     "Size": _scalar,
+    "Range": _range,
     "ConstantOfShape": _filled,
     "Expand": _expand,
     **dict.fromkeys(GLOBAL_POOLS, _global),

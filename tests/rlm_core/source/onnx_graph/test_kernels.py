@@ -95,3 +95,10 @@ def test_an_activation_that_is_written_as_two_operators_is_one_kernel() -> None:
     [kernel] = of("in a 1x8\nb=·Gelu\n·Sigmoid·Mul b")[1:]
     assert (kernel.read, kernel.written) == (8, 8)
     assert len(of("in a 1x8\nb=·Gelu\nc=·Sigmoid\n·Mul b·Add c")) == 4
+
+
+def test_quantising_while_running_is_no_kernel() -> None:
+    kinds = [
+        kernel.kind for kernel in of("in a 4x8\n·DynamicQuantizeLinear·MatMulInteger{8x16:int8}·Cast to=1·Mul{16}")
+    ]
+    assert kinds == ["product", "elementwise"]

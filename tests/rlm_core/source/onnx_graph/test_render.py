@@ -218,3 +218,25 @@ def test_an_operator_with_many_operands_is_written_in_a_time_that_grows_with_the
     operands = tuple(Edge(-1, number if distinct else 0) for number in range(count))
     graph = Graph(inputs, (Node("Concat", operands, (("axis", 0),), ((2 * count,),)),), (Edge(0, 0),))
     assert render(graph).count(" ") >= count
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "found"),
+    [
+        ("LSTM", [(7, 2, 16), (1, 128, 16), (1, 128, 32)], {}, [(7, 1, 2, 32), (1, 2, 32), (1, 2, 32)]),
+        ("GRU", [(2, 7, 16), (2, 96, 16), (2, 96, 32)], {"layout": 1}, [(2, 7, 2, 32), (2, 2, 32)]),
+        ("DynamicQuantizeLSTM", [(7, 2, 16), (1, 16, 128), (1, 32, 128)], {"hidden_size": 32}, [(7, 1, 2, 32)]),
+        ("LSTM", [None, (1, 128, 16), (1, 128, 32)], {}, [None]),
+    ],
+)
+def test_a_recurrent_layer_gives_all_states_and_the_last(
+    operator: str, shapes: list[Shape], attributes: dict[str, Attribute], found: list[Shape]
+) -> None:
+    operands: list[Operand] = [Edge(-1, place) for place in range(len(shapes))]
+    assert list(infer(operator, operands, shapes, attributes, len(found))) == found
+
+
+def test_a_range_has_as_many_values_as_its_bounds_say() -> None:
+    bounds: list[Operand] = [Constant((), "int64", (value,)) for value in (1.0, 10.0, 3.0)]
+    assert infer("Range", bounds, [(), (), ()], {}, 1) == ((3,),)
+    assert infer("Range", [Edge(-1), *bounds[1:]], [(), (), ()], {}, 1) == (("?",),)
