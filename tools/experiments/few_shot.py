@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rlm_core import load
 from rlm_core.inference.adaptation.fit import choose, fit_device
-from rlm_core.inference.adaptation.predictor import column_sets, text_columns
+from rlm_core.inference.adaptation.predictor import text_column_names, text_columns
 from rlm_core.inference.predictor import Predictor
 from rlm_core.training.evaluation.metrics import spearman
 from rlm_core.types import CodeText, Query
@@ -64,7 +64,7 @@ def read(path: Path, name: str, predictor: Predictor) -> Space:
     queries = [Query("latency", device, {"batch": batch}) for device, batch in settings]
     answers = predictor.predict(codes, [queries] * len(codes))
     medians = [[answer.median or np.nan for answer in line] for line in answers]
-    names = column_sets("network")[0]
+    names = text_column_names("network")
     true = np.log10([[values[text][setting] for setting in settings] for text in texts])
     columns = np.array([text_columns(code, names) for code in codes])
     predicted = np.log10(medians)

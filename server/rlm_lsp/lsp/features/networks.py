@@ -145,13 +145,12 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
     await require_model(session)
     try:
         found = await answers_about(session, path, named.sizes)
-        other = named.other and await asyncio.to_thread(
-            read_network, file_path(named.other), None, _sizes(session, path, named.sizes)
-        )
+        sizes = _sizes(session, path, named.sizes)
+        other = await asyncio.to_thread(read_network, file_path(named.other), None, sizes) if named.other else None
     except RlmError as error:
         raise JsonRpcInvalidParams(str(error)) from None
     code = found.code
-    ratios = await _ratios(session, other, found) if other else []
+    ratios = await _ratios(session, other, found) if other is not None else []
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
     measured = await asyncio.to_thread(session.measurements.find, unit, path)
     anchors = [Anchor(cost, code if before is not None else None) for cost, before in measured]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class Costs(WithoutComparison):
     def default_queries(self, basis: Basis, language: str) -> tuple[Query, ...]:
         return (Query("latency", CPU),)
 
-    def predict(self, texts: list[CodeText], queries: list[list[Query]]) -> list[list[Prediction]]:
+    def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
         found = [
             [self.costs.answer(code, query, "costs") for query in line]
             for code, line in zip(texts, queries, strict=True)
