@@ -1,14 +1,15 @@
-"""Runs a function of a file of Triton kernels in Triton's interpreter and prints the bytes of each launch.
+"""Runs a kernel of a file in Triton's interpreter and prints what the launch does.
 
     python -m tools.experiments.launch_interpreter CASE.json
 
-Started by :mod:`.launch_bytes` as a separate process.
+Started by :mod:`.launch_statements` as a separate process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -20,30 +21,51 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import numpy as np
 import torch
-import triton  # noqa: F401
-from torch.overrides import TorchFunctionMode
+import triton.language as tl
 from triton.runtime import interpreter
 
-from tools.experiments.launch_bytes import stripped
+from tools.experiments.launch_statements import stripped
 
 _DTYPES = {
     "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp64": torch.float64, "int64": torch.int64,
     "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool,
     "tf32": torch.float32,
 }  # fmt: skip
-_COUNTS = {"loaded": 0.0, "stored": 0.0}
+_TYPES = {"fp16": tl.float16, "bf16": tl.bfloat16, "fp32": tl.float32, "int32": tl.int32, "int64": tl.int64}
+_ELEMENTS = 2**24  # of a tensor of unknown shape
+_COUNTS = {"loaded": 0.0, "stored": 0.0, "flops": 0.0, "programs": 0.0}
+_ONE_OPERATION = (
+    "fadd", "fmul", "fdiv", "frem", "fsub", "precise_divf", "minimumf", "minnumf", "maximumf", "maxnumf", "clampf",
+    "select", "fabs", "cos", "exp", "exp2", "floor", "ceil", "log", "log2", "precise_sqrt", "sqrt", "sin", "erf",
+    "rsqrt",
+)  # fmt: skip
+_MOST_KEPT = 4_000_000  # addresses between two removals of repeated ones
 
 
-class _OnCpu(TorchFunctionMode):
-    """Makes tensors for a GPU on the CPU."""
+class _Touched:
+    """The bytes at different addresses that a launch has touched."""
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        if "cuda" in str(kwargs.get("device", "")):
-            kwargs["device"] = "cpu"
-        if getattr(function, "__name__", "") == "cuda":
-            return args[0]
-        return function(*args, **kwargs)
+    def __init__(self) -> None:
+        self._parts: dict[float, list[Any]] = {}
+        self._kept = 0
+
+    def add(self, addresses: Any, mask: Any, width: float) -> None:
+        """Note the addresses of an access."""
+        part = np.asarray(addresses)[np.broadcast_to(np.asarray(mask, bool), np.shape(addresses))]
+        self._parts.setdefault(width, []).append(part.astype(np.uint64).reshape(-1))
+        self._kept += part.size
+        if self._kept > _MOST_KEPT:
+            self._parts = {key: [np.unique(np.concatenate(own))] for key, own in self._parts.items()}
+            self._kept = 0
+
+    def taken(self) -> float:
+        """The bytes so far, which are then forgotten."""
+        total = sum(width * np.unique(np.concatenate(own)).size for width, own in self._parts.items())
+        self._parts, self._kept = {}, 0
+        return float(total)
+
+
+_TOUCHED = _Touched()
 
 
 def _count_accesses() -> None:
@@ -55,58 +77,97 @@ def _count_accesses() -> None:
     def width(pointers: Any) -> float:
         return max(float(pointers.get_element_ty().primitive_bitwidth) / 8, 1.0)
 
+    def note(pointers: Any, mask: Any, *names: str) -> None:
+        for name in names:
+            _COUNTS[name] += float(np.count_nonzero(mask)) * width(pointers)
+        _TOUCHED.add(pointers.data, mask, width(pointers))
+
     def masked_load(self: Any, pointers: Any, mask: Any, *rest: Any) -> Any:
-        _COUNTS["loaded"] += float(np.count_nonzero(mask.data)) * width(pointers)
+        note(pointers, mask.data, "loaded")
         return load(self, pointers, mask, *rest)
 
     def masked_store(self: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        _COUNTS["stored"] += float(np.count_nonzero(mask.data)) * width(pointers)
+        note(pointers, mask.data, "stored")
         return store(self, pointers, value, mask, *rest)
 
     def atomic_rmw(self: Any, operation: Any, pointers: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        for name in _COUNTS:
-            _COUNTS[name] += float(np.count_nonzero(mask.data)) * width(pointers)
+        note(pointers, mask.data, "loaded", "stored")
         return rmw(self, operation, pointers, value, mask, *rest)
 
     def atomic_cas(self: Any, pointers: Any, *rest: Any) -> Any:
-        for name in _COUNTS:
-            _COUNTS[name] += float(pointers.data.size) * width(pointers)
+        note(pointers, np.ones(np.shape(pointers.data), bool), "loaded", "stored")
         return cas(self, pointers, *rest)
 
     builder.create_masked_load, builder.create_masked_store = masked_load, masked_store
     builder.create_atomic_rmw, builder.create_atomic_cas = atomic_rmw, atomic_cas
 
 
+def _count_operations() -> None:
+    builder: Any = interpreter.InterpreterBuilder
+
+    def counting(action: Any, operations: Any) -> Any:
+        def counted(self: Any, *args: Any) -> Any:
+            result = action(self, *args)
+            _COUNTS["flops"] += operations(result, args)
+            return result
+
+        return counted
+
+    def elements(result: Any, args: Any) -> float:
+        return float(result.data.size) if result.dtype.is_floating() else 0.0
+
+    for name in _ONE_OPERATION:
+        setattr(builder, f"create_{name}", counting(getattr(builder, f"create_{name}"), elements))
+    builder.create_fma = counting(builder.create_fma, lambda result, args: 2 * elements(result, args))
+    builder.create_dot = counting(
+        builder.create_dot, lambda result, args: 2.0 * result.data.size * args[0].data.shape[-1]
+    )
+    for kind in (interpreter.ReduceOps, interpreter.ScanOps):
+        kind.apply_impl = _counted_combination(kind.apply_impl)  # type: ignore[method-assign]
+    place = builder.set_grid_idx
+
+    def next_program(self: Any, *args: Any) -> None:
+        _COUNTS["programs"] += 1
+        place(self, *args)
+
+    builder.set_grid_idx = next_program
+
+
+def _counted_combination(action: Any) -> Any:
+    """A reduction or a scan that counts an operation for each number, however it is carried out."""
+
+    def counted(self: Any, given: Any) -> Any:
+        before = _COUNTS["flops"]
+        result = action(self, given)
+        _COUNTS["flops"] = before + sum(part.handle.data.size for part in given if part.dtype.is_floating())
+        return result
+
+    return counted
+
+
 def _made(value: Any) -> Any:
-    if isinstance(value, dict) and "shape" in value:
+    if isinstance(value, dict) and "dtype" in value:
         dtype = _DTYPES.get(value["dtype"], torch.float32)
+        if "shape" not in value:
+            return torch.zeros(_ELEMENTS, dtype=dtype)
         if dtype.is_floating_point:
             return torch.rand(value["shape"]).to(dtype) + 0.5
         if dtype is torch.bool:
             return torch.rand(value["shape"]) > 0.5
         return torch.arange(int(np.prod(value["shape"], dtype=np.int64))).reshape(value["shape"]).to(dtype) % 4
     if isinstance(value, dict) and "name" in value:
-        return getattr(torch, value["name"].rpartition(".")[2], None)
+        name = value["name"].rpartition(".")[2]
+        return getattr(tl, name, None) or _TYPES.get(name)
     return None if isinstance(value, dict) else value
 
 
 def main(path: Path) -> None:
-    """Run a case and print ``LAUNCHES`` with kernel, bytes loaded and bytes stored of each launch."""
+    """Run a case and print ``COUNTS`` with the counts of its launch."""
     case = json.loads(path.read_text())
     _count_accesses()
-    launches: list[tuple[str, float, float]] = []
-    call = interpreter.GridExecutor.__call__
-
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(_COUNTS)
-        result = call(self, *args, **kwargs)
-        launches.append((self.fn.__name__, *(_COUNTS[name] - before[name] for name in ("loaded", "stored"))))
-        return result
-
-    interpreter.GridExecutor.__call__ = counted
+    _count_operations()
     cuda: Any = torch.cuda
     cuda.device = cuda._DeviceGuard = lambda *_: contextlib.nullcontext()
-    cuda.synchronize = lambda *_: None
     cuda.current_device = lambda: 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case_kernels.py"
@@ -115,11 +176,11 @@ def main(path: Path) -> None:
         assert spec is not None, "a Python file has a loader"
         assert spec.loader is not None, "a Python file has a loader"
         module = importlib.util.module_from_spec(spec)
-        with _OnCpu():
-            spec.loader.exec_module(module)
-            function = getattr(module, case["function"])
-            function(*map(_made, case["args"]), **{name: _made(value) for name, value in case["named"].items()})
-    print("LAUNCHES", json.dumps(launches))
+        spec.loader.exec_module(module)
+        kernel = getattr(module, case["kernel"])
+        known = set(inspect.signature(kernel.fn).parameters)
+        kernel[tuple(case["grid"])](**{name: _made(value) for name, value in case["named"].items() if name in known})
+    print("COUNTS", json.dumps(_COUNTS | {"distinct": _TOUCHED.taken()}))
 
 
 if __name__ == "__main__":
