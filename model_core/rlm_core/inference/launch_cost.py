@@ -1,7 +1,8 @@
 """The text of a kernel, a workload and a device -> what its launches move and compute, and the roofline for that.
 
-Nothing is said of a text whose launches are not known as a whole: of a kernel that nothing in the text launches, of
-sizes that the workload leaves open, or of a kernel that does what the analysis has no rule for.
+Nothing is said of a text whose launches are not known as a whole: of sizes that the workload leaves open, or of a
+kernel that does what the analysis has no rule for. Of a kernel that nothing in the text launches at known sizes, the
+launch that covers once what the kernel stores is meant. What the functions that launch it do with PyTorch is left out.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from dataclasses import replace
 
 from rlm_core.boundary import guarded
 from rlm_core.cost.triton_launch.launch import LaunchFacts
-from rlm_core.cost.triton_launch.workload import WorkloadFacts
-from rlm_core.queries.architectures import Architecture, architecture_of
+from rlm_core.queries.architectures import architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
 from rlm_core.types import AmountRange, LaunchBound, LaunchCost
 
@@ -28,38 +28,45 @@ def launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> L
 
 def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:
     facts = facts_of(text, workload)
-    if facts is None or not (facts.known and facts.complete):
+    if facts is None:
         return None
-    times = facts.launches / len(facts.facts)
+    # The launches of a long loop that was followed in part are like those that were followed.
+    cost = _cost(facts.facts, facts.launches / len(facts.facts), device)
+    return replace(cost, assumed=facts.assumed) if cost is not None else None
+
+
+def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -> LaunchCost | None:
+    """The cost of launches, each of which happens ``times`` times; None where they read and write nothing."""
+    distinct = times * sum(each.footprint for each in launches)
+    if not distinct:
+        # A size that the text needs was not given: an axis that a tensor lacks.
+        return None
     cost = LaunchCost(
-        _total(facts, times, ("loaded", "stored"), facts.read + facts.written),
-        times * sum(each.footprint for each in facts.facts) + facts.read + facts.written,
-        _total(facts, times, _OPERATIONS, facts.flops),
-        times * sum(each.programs for each in facts.facts),
-        facts.launches,
+        _total(launches, times, ("loaded", "stored")),
+        distinct,
+        _total(launches, times, _OPERATIONS),
+        times * sum(each.programs for each in launches),
+        round(times * len(launches)),
     )
-    if not cost.distinct:
-        # Nothing is read or written where a size that the text needs was not given: an axis that a tensor lacks.
-        return None
     card = device_table().get(canonical_device(device) or "") if device else None
     architecture = architecture_of(card.id) if card is not None else None
     if card is None or architecture is None or not card.memory_bandwidth or not card.fp32_flops:
         return cost
-    return replace(
-        cost,
-        roofline=max(cost.distinct / card.memory_bandwidth, times * sum(_least(each, card) for each in facts.facts)),
-        bound=_bound(facts, times, card, architecture),
-    )
+    roofline = times * sum(max(each.footprint / card.memory_bandwidth, _arithmetic(each, card)) for each in launches)
+    seconds: dict[LaunchBound, float] = {"launch": cost.launches * LAUNCH_SECONDS}
+    for each in launches:
+        part = launch_times(each, card, architecture)
+        bound = _bound(part, each.programs, card)
+        seconds[bound] = seconds.get(bound, 0.0) + times * part.bound
+    return replace(cost, roofline=roofline, bound=max(seconds, key=lambda name: seconds[name]))
 
 
-def _total(facts: WorkloadFacts, times: float, names: tuple[str, ...], rest: float) -> AmountRange:
-    counts = [each.counts[name] for each in facts.facts for name in names]
-    return AmountRange(*(
-        times * sum(getattr(count, end) for count in counts) + rest for end in ("least", "likely", "most")
-    ))  # fmt: skip
+def _total(launches: tuple[LaunchFacts, ...], times: float, names: tuple[str, ...]) -> AmountRange:
+    counts = [each.counts[name] for each in launches for name in names]
+    return AmountRange(*(times * sum(getattr(count, end) for count in counts) for end in ("least", "likely", "most")))
 
 
-def _least(facts: LaunchFacts, card: Device) -> float:
+def _arithmetic(facts: LaunchFacts, card: Device) -> float:
     """The seconds of a launch's arithmetic at the peak of its units, which work at the same time."""
     likely = {name: facts.counts[name].likely for name in _OPERATIONS}
     fp32 = card.fp32_flops or 1.0
@@ -67,18 +74,8 @@ def _least(facts: LaunchFacts, card: Device) -> float:
     return max(units, (likely["scalar"] + likely["special"]) / fp32)
 
 
-def _bound(facts: WorkloadFacts, times: float, card: Device, architecture: Architecture) -> LaunchBound:
-    """What takes the longest of all launches together."""
-    each = [launch_times(launch, card, architecture) for launch in facts.facts]
-    seconds: dict[LaunchBound, float] = {"bandwidth": 0.0, "compute": 0.0, "occupancy": 0.0}
-    for launch, part in zip(facts.facts, each, strict=True):
-        seconds[_bound_of(part, launch.programs, card)] += times * part.bound
-    seconds["bandwidth"] += (facts.read + facts.written) / (card.memory_bandwidth or 1.0)
-    seconds["launch"] = (facts.launches + facts.operations) * LAUNCH_SECONDS
-    return max(seconds, key=lambda name: seconds[name])
-
-
-def _bound_of(times: LaunchTimes, programs: int, card: Device) -> LaunchBound:
+def _bound(times: LaunchTimes, programs: int, card: Device) -> LaunchBound:
+    """What takes the longest of a launch."""
     if times.latency == times.bound or programs < (card.multiprocessors or 1):
         return "occupancy"
     return "bandwidth" if max(times.memory, times.cache) == times.bound else "compute"

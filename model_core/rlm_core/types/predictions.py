@@ -161,7 +161,8 @@ class LaunchCost:
 
     ``moved`` are the bytes that programs load and store, ``distinct`` those of the tensors' parts that they touch, and
     ``flops`` the operations. ``roofline`` is the time in seconds that bandwidth and peak arithmetic allow at least, and
-    ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete.
+    ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete. ``assumed``: the
+    text has no known launch, and one that covers once what the kernel stores is meant.
     """
 
     moved: AmountRange
@@ -171,6 +172,7 @@ class LaunchCost:
     launches: int
     roofline: float | None = None
     bound: LaunchBound | None = None
+    assumed: bool = False
 
     @property
     def intensity(self) -> float:

@@ -27,7 +27,10 @@ _LAUNCH_MEANING = (
 
 
 def amounts(cost: LaunchCost) -> str:
-    """``moves 50 MiB (34 MiB distinct), 4.2 GFLOP, 120 FLOP per byte``: what does not depend on the device."""
+    """``moves 50 MiB (34 MiB distinct), 4.2 GFLOP, 120 FLOP per byte``: what does not depend on the device.
+
+    Of a kernel without a known launch, it begins with the launch that is meant.
+    """
     moved = _range(cost.moved, lambda value: labels.quantity("memory", value))
     flops = _range(cost.flops, _flops)
     distinct = labels.quantity("memory", cost.distinct)
@@ -35,7 +38,8 @@ def amounts(cost: LaunchCost) -> str:
     if cost.distinct and cost.flops.likely:
         parts.append(f"{labels.number(cost.intensity)} FLOP per byte")
     launches = f"{cost.launches:,} launches" if cost.launches > 1 else "1 launch"
-    return f"{', '.join(parts)}; {launches}, {labels.size(cost.programs)} programs"
+    words = f"{', '.join(parts)}; {launches}, {labels.size(cost.programs)} programs"
+    return f"in a launch that covers the output once: {words}" if cost.assumed else words
 
 
 def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
@@ -92,6 +96,7 @@ def launch_fields(prediction: Prediction) -> dict[str, Any] | None:
         "intensity": cost.intensity if math.isfinite(cost.intensity) else None,
         "programs": cost.programs,
         "launches": cost.launches,
+        "assumed": cost.assumed,
         "roofline": cost.roofline,
         "share_of_roofline": share_of_roofline(prediction),
         "bound": cost.bound,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rlm_core.inference.launch_cost import launch_cost
 from rlm_core.types import AmountRange
@@ -88,13 +90,34 @@ def test_what_does_not_depend_on_the_device_is_known_without_a_data_sheet() -> N
     [
         (ADD, {}),
         (ADD, {"dtype": "fp16"}),
-        (ADD[: ADD.index("def add(")], {"n": "1024"}),
+        (ADD[: ADD.index("def add(")], {"m": "1024"}),
         (ADD.replace("x + y", "helper(x, y)"), {"arg0": "1024", "arg1": "1024"}),
         ("not a program at all (", {"n": "1024"}),
     ],
 )
 def test_nothing_is_said_of_launches_that_are_not_known(text: str, workload: dict[str, str]) -> None:
     assert launch_cost(text, workload, "nvidia-h100-sxm") is None
+
+
+def test_a_kernel_without_a_launcher_has_the_launch_that_covers_its_output() -> None:
+    alone = ADD[: ADD.index("def add(")]
+    # The name of the argument, that of its default, and an argument with the name of its default.
+    cases = [(alone, "n"), (alone, "n_elements"), (re.sub(r"\bn\b", "n_elements", alone), "n_elements")]
+    for text, name in cases:
+        cost = launch_cost(text, {name: "1024", "dtype": "fp16"}, "nvidia-h100-sxm")
+        assert cost is not None
+        assert (cost.assumed, cost.launches, cost.bound) == (True, 1, "launch")
+        assert cost.moved.likely == cost.distinct == 3 * 2 * 1024
+    known = launch_cost(ADD, {"arg0": "1024", "arg1": "1024"}, None)
+    assert known is not None
+    assert not known.assumed
+
+
+def test_what_the_host_does_is_no_part_of_the_launches() -> None:
+    sizes = {"arg0": "4096x4096", "arg1": "4096x4096", "dtype": "fp16"}
+    copied = ADD.replace("    out =", "    y = y.t().contiguous()\n    out =", 1)
+    assert copied != ADD
+    assert launch_cost(copied, sizes, "nvidia-h100-sxm") == launch_cost(ADD, sizes, "nvidia-h100-sxm")
 
 
 def test_nothing_is_said_where_a_tensor_lacks_an_axis_that_the_text_needs() -> None:

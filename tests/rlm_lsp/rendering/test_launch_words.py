@@ -38,6 +38,7 @@ def test_what_data_decide_is_a_range() -> None:
     masked = replace(COST, moved=AmountRange(2.0**20, 2.0**22, 2.0**22), flops=AmountRange(0.0, 1e6, 2e6), launches=3)
     assert amounts(masked).startswith("moves 1 MiB to 4 MiB (32 MiB distinct), 0 FLOP to 2 MFLOP, ")
     assert "; 3 launches, " in amounts(masked)
+    assert amounts(replace(COST, assumed=True)) == f"in a launch that covers the output once: {amounts(COST)}"
 
 
 def test_a_line_for_each_workload_names_its_sizes() -> None:

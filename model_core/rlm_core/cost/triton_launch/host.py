@@ -192,7 +192,7 @@ def _call_kernel(context: TraceContext, target: GriddedKernel, args: list[Value]
     known = {item.arg for item in (*spec.args, *spec.kwonlyargs)}
     given |= {name: value for name, value in named.items() if name in _OPTIONS and name in known}
     variants = []
-    for config in _chosen(kernel.configs):
+    for config in chosen_configs(kernel.configs):
         names = {**kernel.function.defaults, **given, **config.names}
         options = {
             "num_warps": named.get("num_warps", config.warps),
@@ -238,7 +238,7 @@ def unknown_blocks(function: SourceFunction, names: Mapping[str, Value]) -> list
     ]
 
 
-def _chosen(configs: Sequence[Config]) -> Sequence[Config]:
+def chosen_configs(configs: Sequence[Config]) -> Sequence[Config]:
     """Some of the configurations, evenly spread."""
     if not configs:
         return (Config({}),)

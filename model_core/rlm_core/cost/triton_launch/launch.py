@@ -112,15 +112,7 @@ def _evaluate(
     if any(size < 0 for size in grid) or math.prod(grid) > _MOST_PROGRAMS:
         return None
     tally = Tally(_MOST_STEPS_EACH, _ELEMENTS)
-    names = {**function.defaults, **_values(arguments)}
-    names = {name: _value(value) for name, value in names.items()}
-    for item in (*function.node.args.args, *function.node.args.kwonlyargs):
-        names.setdefault(item.arg, Data((), "int32"))
-    # A tensor that an unknown function made is one all the same; its type is mostly that of the others.
-    dtype = next((value.dtype for value in names.values() if isinstance(value, Pointer)), "fp32")
-    for name in pointer_parameters(function):
-        if isinstance(names[name], Data):
-            names[name] = Pointer(name, dtype)
+    names = _names(function, arguments)
     total = np.zeros((3, len(COUNTS)))
     costs: list[float] = []
     weights = 0.0
@@ -151,6 +143,47 @@ def _evaluate(
         tally.widest, max(costs) / mean if mean else 1.0, tuple(tally.strides.values()), evaluated,
         tally.exact and evaluated == programs, tally.unknown,
     )  # fmt: skip
+
+
+@dataclass(slots=True)
+class ProgramProbe:
+    """Programs of a launch at any place of a large grid: what they store, as long as ``steps_left`` of evaluation."""
+
+    function: SourceFunction
+    arguments: Mapping[str, Value]
+    steps_left: int
+
+    def stores(self, place: tuple[int, ...]) -> float:
+        """The bytes that the program at a place stores, at the most, atomics among them; 0 where it does not work.
+
+        Raises:
+            LimitReached: the steps are used up.
+        """
+        if self.steps_left <= 0:
+            raise LimitReached
+        tally = Tally(self.steps_left, _ELEMENTS)
+        grid = (_MOST_PROGRAMS,) * 3
+        try:
+            counts = _program_counts(tally, self.function, _names(self.function, self.arguments), place, grid)
+        except RULE_ERRORS:
+            return 0.0
+        finally:
+            self.steps_left = tally.steps_left
+        return float(counts[2, COUNTS.index("stored")])
+
+
+def _names(function: SourceFunction, arguments: Mapping[str, Value]) -> dict[str, Value]:
+    """The values of a kernel's parameters, pointers for tensors and data for what is not known."""
+    names = {**function.defaults, **_values(arguments)}
+    names = {name: _value(value) for name, value in names.items()}
+    for item in (*function.node.args.args, *function.node.args.kwonlyargs):
+        names.setdefault(item.arg, Data((), "int32"))
+    # A tensor that an unknown function made is one all the same; its type is mostly that of the others.
+    dtype = next((value.dtype for value in names.values() if isinstance(value, Pointer)), "fp32")
+    for name in pointer_parameters(function):
+        if isinstance(names[name], Data):
+            names[name] = Pointer(name, dtype)
+    return names
 
 
 def _program_counts(

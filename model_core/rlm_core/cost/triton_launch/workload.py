@@ -50,7 +50,8 @@ class WorkloadFacts:
     """What a call does on the device: facts of each launch, the best of its configurations, and other operations.
 
     ``launches`` counts all launches; those beyond the first ones are like the last of them. ``read`` and ``written``
-    are bytes of the ``operations`` of PyTorch, ``flops`` their arithmetic.
+    are bytes of the ``operations`` of PyTorch, ``flops`` their arithmetic. ``assumed``: no launch of the text is known,
+    and the facts are those of one that covers once what its kernel stores.
     """
 
     facts: tuple[LaunchFacts, ...]
@@ -60,11 +61,12 @@ class WorkloadFacts:
     written: float
     flops: float
     complete: bool
+    assumed: bool = False
 
     @property
     def known(self) -> bool:
         """Return whether all launches are known with their bytes and operations."""
-        return bool(self.facts) and all(fact.known for fact in self.facts)
+        return self.complete and bool(self.facts) and all(fact.known for fact in self.facts)
 
 
 def workload_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
@@ -79,7 +81,7 @@ def workload_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | No
         facts = _facts(trace, quick=True)
         if facts is not None and (best is None or _quality(facts) > _quality(best)):
             best, chosen = facts, trace
-        if best is not None and best.known and best.complete:
+        if best is not None and best.known:
             break
     return _facts(chosen, quick=False) if chosen is not None else None
 
@@ -151,7 +153,8 @@ def _words(function: SourceFunction) -> set[str]:
 
 
 def _quality(facts: WorkloadFacts) -> tuple[bool, bool, int]:
-    return facts.known, facts.complete, sum(fact.known for fact in facts.facts)
+    known = sum(fact.known for fact in facts.facts)
+    return known == len(facts.facts), facts.complete, known
 
 
 def _calls(

@@ -16,10 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.boundary import guarded
+from rlm_core.cost.concrete.values import Value
+from rlm_core.cost.triton_launch.host import read_program
 from rlm_core.cost.triton_launch.launch import LaunchFacts
+from rlm_core.cost.triton_launch.unlaunched import assumed_launch, only_kernel
 from rlm_core.cost.triton_launch.workload import WorkloadFacts, workload_facts
 from rlm_core.queries.architectures import Architecture, architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
+from rlm_core.queries.kernel_arguments import KernelArguments, kernel_arguments
+from rlm_core.queries.sizes import default_name, workload_name
 
 LAUNCH_SECONDS = 3e-6  # seconds from one launch to the next when the device does nothing else
 # Seconds: a load of a tile that nothing overlaps, one of a few bytes next to the last one, a reduction across warps.
@@ -117,19 +122,47 @@ def launch_times(facts: LaunchFacts, device: Device, architecture: Architecture)
 
 
 def facts_of(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
-    """What the kernels of a text do at a workload, as ``workload_facts`` returns it; remembered for other devices."""
-    return _facts_of(text, tuple(sorted(workload.items())))
+    """What the kernels of a text do at a workload, if it is known; remembered for other devices.
+
+    Of a text that launches its kernel in another place, or with shapes that the workload does not name, these are the
+    facts of a launch that covers once what the kernel stores.
+    """
+    return _facts_of(text, tuple(workload.items()))
 
 
 @lru_cache(512)
-def _facts_of(text: str, workload: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
-    return workload_facts(text, dict(workload))
+def _facts_of(text: str, items: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
+    workload = dict(items)
+    facts = workload_facts(text, workload)
+    if facts is not None and facts.known:
+        return facts
+    assumed = assumed_of(text, workload)
+    return WorkloadFacts((assumed[0],), 1, 0, 0.0, 0.0, 0.0, complete=True, assumed=True) if assumed else None
+
+
+def assumed_of(text: str, workload: Mapping[str, str]) -> tuple[LaunchFacts, Mapping[str, Value]] | None:
+    """The facts and the arguments of the launch that covers once what the kernel of a text stores, if it is fixed."""
+    program = read_program(text)
+    kernel = only_kernel(program) if program is not None else None
+    if program is None or kernel is None:
+        return None
+    return assumed_launch(program, _by_argument(kernel_arguments(text, kernel.name), workload))
+
+
+def _by_argument(arguments: KernelArguments, workload: Mapping[str, str]) -> dict[str, str]:
+    """A workload in which sizes have the names of the kernel's arguments, as far as it has them."""
+    known = {name: workload_name(name, default_name(name, arguments.sizes)) for name in arguments.sizes}
+    if "n" in known and "n_elements" not in known:
+        known["n"] = "n_elements"  # as ``default_workload`` calls the only size of a kernel
+    own = {name: workload[key] for name, key in known.items() if name not in workload and key in workload}
+    renamed = {known[name] for name in own}
+    return {**own, **{name: value for name, value in workload.items() if name not in renamed}}
 
 
 def features_of(text: str, workload: Mapping[str, str], device: str | None) -> npt.NDArray[np.float32]:
     """The numbers of a text's launches on a device, NaN unless all launches are known. Shape ``(len(NAMES),)``."""
     facts = guarded("the launches of a kernel", lambda: facts_of(text, workload), lambda error: None)
-    return launch_features(facts if facts is not None and facts.known and facts.complete else None, device)
+    return launch_features(facts, device)
 
 
 def launch_features(facts: WorkloadFacts | None, device: str | None) -> npt.NDArray[np.float32]:

@@ -1,0 +1,204 @@
+"""A kernel that nothing in the text launches, and sizes by the names of its arguments -> the facts of a likely launch.
+
+A launch covers what the masks of the kernel's stores let through, once: along an axis of the grid, the first program
+that stores nothing is the end. Where the masks do not limit an axis, its programs are rows, whose number the sizes
+must name. Block sizes that the text leaves open are those of a tile, unless a larger one stores more: then a block
+covers a dimension. Tensors are contiguous. A kernel for which one of these fails has no facts.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from ..concrete.frame import LimitReached
+from ..concrete.values import SourceFunction, Value
+from .host import HostProgram, chosen_configs
+from .launch import LaunchFacts, ProgramProbe, evaluate_launch
+from .pointers import pointer_parameters
+from .values import Kernel, Pointer
+
+_STRIDE = re.compile(r"stride|ld[abc]\Z", re.IGNORECASE)
+_INDEX = re.compile(r"(?:.*_)?(?:ind|idx|index|indices|ids|labels?|targets?)(?:_ptrs?)?\Z", re.IGNORECASE)
+_FLAG = re.compile(r"(?:is|has|use|with|enable|do|return|apply|inplace)(?:_|\Z)|causal|reverse", re.IGNORECASE)
+_REAL = re.compile(r"eps|scale|alpha|beta|momentum|\Ap\Z|_p\Z|rate|lr\Z|decay|slope|value\Z", re.IGNORECASE)
+_LETTERS = {
+    "m": ("m",), "n": ("n",), "k": ("k",), "z": ("z", "b", "batch"), "b": ("b", "z", "batch"),
+    "h": ("h", "num_heads", "n_heads"), "d": ("d", "head_dim"), "t": ("t", "seq_len", "n_ctx"),
+}  # fmt: skip
+_ROW_NAMES = (
+    "m", "bt", "num_tokens", "n_rows", "rows", "num_rows", "nrows", "total_tokens", "b", "batch", "batch_size", "bs",
+)  # fmt: skip
+_TILE, _ENOUGH = 32, 2048  # least size of a block where the text names none, elements that a program mostly stores
+_BYTES = 2  # of an element, at the least
+_MOST_PROGRAMS, _LARGEST_BLOCK = 2**24, 2**17
+_STEPS = 30_000  # of evaluation until the grid is found
+
+
+def assumed_launch(program: HostProgram, workload: Mapping[str, str]) -> tuple[LaunchFacts, Mapping[str, Value]] | None:
+    """The facts of a likely launch of a text's only kernel, and its arguments; None where they are not fixed.
+
+    Args:
+        program: the text.
+        workload: sizes, by the names of the kernel's arguments, and its ``dtype``.
+    """
+    kernel = only_kernel(program)
+    if kernel is None:
+        return None
+    axes = _axes(kernel.function)
+    if axes is None:
+        return None
+    sizes = {name.lower(): int(value) for name, value in workload.items() if value.isdigit()}
+    names = _arguments(kernel, sizes, workload.get("dtype", "fp32"))
+    try:
+        launch = _launch(ProgramProbe(kernel.function, names, _STEPS), axes, names, sizes)
+    except (LimitReached, RecursionError, MemoryError):
+        return None
+    if launch is None:
+        return None
+    facts = evaluate_launch(kernel.function, launch[0].grid, launch[1])
+    return (facts, launch[1]) if facts is not None and _is_fixed(facts) else None
+
+
+def _is_fixed(facts: LaunchFacts) -> bool:
+    """Return whether what a launch moves depends on nothing that is not known."""
+    return facts.known and all(facts.counts[name].least == facts.counts[name].most for name in ("loaded", "stored"))
+
+
+def only_kernel(program: HostProgram) -> Kernel | None:
+    """The kernel of a text that no other one calls; None where there are several."""
+    used = {
+        node.id
+        for kernel in program.kernels.values()
+        for node in ast.walk(kernel.function.node)
+        if isinstance(node, ast.Name)
+    }
+    roots = [kernel for name, kernel in program.kernels.items() if name not in used]
+    return roots[0] if len(roots) == 1 else None
+
+
+def _arguments(kernel: Kernel, sizes: Mapping[str, int], dtype: str) -> dict[str, Value]:
+    """The arguments of a launch in one of its configurations; blocks that nothing sets are left out."""
+    spec = kernel.function.node.args
+    names = [item.arg for item in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    pointers = pointer_parameters(kernel.function)
+    first = dtype.partition("+")[0]
+    given: dict[str, Value] = dict(kernel.function.defaults)
+    for name in names:
+        if name in pointers:
+            given[name] = Pointer(name, "int64" if _INDEX.match(name) else first)
+        elif name.lower() in sizes:
+            given[name] = sizes[name.lower()]
+        elif name not in given and _FLAG.search(name):
+            given[name] = False
+        elif name not in given and _REAL.search(name):
+            given[name] = 1.0
+    given |= _strides([name for name in names if _STRIDE.search(name)], sizes)
+    configs = chosen_configs(kernel.configs)
+    config = configs[len(configs) // 2]
+    return {**given, **{name: value for name, value in config.names.items() if name in names}}
+
+
+def _strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The strides of contiguous tensors, whose dimensions the last letters of the names tell."""
+    width = next((value for name, value in reversed(sizes.items()) if name not in _ROW_NAMES), 1)
+    stems = {name: re.sub(_STRIDE, "", name.lower()).strip("_") for name in names}
+    found: dict[str, int] = {}
+    for stem in dict.fromkeys(part[:-1].rstrip("_") for part in stems.values()):
+        own = [name for name in names if stems[name][:-1].rstrip("_") == stem]
+        if len(own) == 1:
+            found[own[0]] = width
+            continue
+        step = 1
+        for name in reversed(own):
+            found[name] = step
+            letters = _LETTERS.get(stems[name][-1:], (stems[name][-1:],))
+            step *= next((sizes[letter] for letter in letters if letter in sizes), width)
+    return found
+
+
+def _launch(
+    probe: ProgramProbe, axes: Sequence[int], names: Mapping[str, Value], sizes: Mapping[str, int]
+) -> tuple[LaunchFacts, Mapping[str, Value]] | None:
+    """The facts of a launch, whose first program stands for all, and its arguments with blocks that nothing sets."""
+    spec = probe.function.node.args
+    open_blocks = [
+        item.arg
+        for item in (*spec.args, *spec.kwonlyargs)
+        if item.arg not in names and item.annotation is not None and "constexpr" in ast.unparse(item.annotation)
+    ]
+    rows = _rows(probe.function, sizes)
+    best: tuple[LaunchFacts, Mapping[str, Value]] | None = None
+    block = _TILE
+    while block <= _LARGEST_BLOCK:
+        probe.arguments = {**names, **dict.fromkeys(open_blocks, block)}
+        grid = _grid(probe, axes, rows)
+        facts = evaluate_launch(probe.function, grid, probe.arguments, quick=True) if grid is not None else None
+        if facts is None or not _is_fixed(facts):
+            break
+        # A larger tile stores the same, a larger block of a dimension stores more until it covers it.
+        if best is not None and _stored(facts) <= _stored(best[0]) and _is_enough(best[0], block // 2):
+            break
+        best, block = (facts, probe.arguments), 2 * block
+        if not open_blocks:
+            break
+    return best
+
+
+def _is_enough(facts: LaunchFacts, block: int) -> bool:
+    """Return whether a program does as much as those of most kernels."""
+    return block >= _ENOUGH or _stored(facts) >= _ENOUGH * _BYTES * facts.programs
+
+
+def _stored(facts: LaunchFacts) -> float:
+    return facts.counts["stored"].likely
+
+
+def _grid(probe: ProgramProbe, axes: Sequence[int], rows: int) -> tuple[int, ...] | None:
+    """The grid that covers once what is stored; None where an axis has no end."""
+    grid = [1, 1, 1]
+    free = [axis for axis in axes if probe.stores(_place(axis, _MOST_PROGRAMS))]
+    if free and (len(free) > 1 or not rows):
+        return None
+    for axis in axes:
+        grid[axis] = rows if axis in free else _end(lambda number, axis=axis: probe.stores(_place(axis, number)))  # type: ignore[misc]
+    return tuple(grid) if all(grid) else None
+
+
+def _place(axis: int, number: int) -> tuple[int, ...]:
+    return tuple(number if axis == own else 0 for own in range(3))
+
+
+def _rows(function: SourceFunction, sizes: Mapping[str, int]) -> int:
+    """How many rows there are by the sizes that the kernel does not read; 0 if they do not say it."""
+    read = {node.id.lower() for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    unused = [value for name, value in sizes.items() if name not in read]
+    return math.prod(unused) if unused else 0
+
+
+def _axes(function: SourceFunction) -> list[int] | None:
+    """The axes of the grid that a kernel asks for; None where it asks for the grid itself."""
+    found: set[int] = set()
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "num_programs":
+                return None
+            if node.func.attr == "program_id":
+                given = [*node.args, *(item.value for item in node.keywords)]
+                if not (given and isinstance(given[0], ast.Constant) and given[0].value in (0, 1, 2)):
+                    return None
+                found.add(given[0].value)
+    return sorted(found)
+
+
+def _end(stored: Callable[[int], float]) -> int:
+    """The first place that stores nothing, of an axis that has an end."""
+    low, high = -1, 0
+    while stored(high):
+        low, high = high, 2 * high + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if stored(middle) else (low, middle)
+    return high
