@@ -160,7 +160,7 @@ class StudentCard:
 
     ``sizes`` are the fields of ``StudentConfig``; ``defaults`` give, by basis, a device and a workload for each metric;
     ``devices`` are those with training rows, by basis; ``residuals`` are those of the forests that answer alone, by
-    ``forest_key``, and for devices without such rows by ``data_sheet_key`` of it;
+    ``forest_key``, for devices without such rows by ``data_sheet_key`` of it, and apart by ``work_key`` of both;
     ``changes`` are by :func:`rlm_core.inference.cost_ratio.ratio_task`; ``forms`` give the canonical form that the
     model was trained with by ``basis/language`` (those not listed: ``LINES``).
     """

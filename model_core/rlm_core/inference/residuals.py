@@ -23,6 +23,7 @@ from .trees import Forest
 Array = npt.NDArray[np.float64]
 KNOTS = tuple(np.linspace(-3, 3, 49).tolist())
 _DATA_SHEET = "#sheet"
+_WORK = {True: "#known", False: "#open"}
 _STEP = 1e-9  # between knots of equal values
 _MOST_LOG = 1e9  # of anything that a residual can be
 _MOST_ROWS = 2**53
@@ -62,9 +63,14 @@ def data_sheet_key(key: str) -> str:
     return f"{key}{_DATA_SHEET}"
 
 
-def forest_of_data_sheet(key: str) -> str | None:
-    """The forest's key of a :func:`data_sheet_key`, None for any other key."""
-    return key.removesuffix(_DATA_SHEET) if key.endswith(_DATA_SHEET) else None
+def work_key(key: str, is_known: bool) -> str:
+    """The key in ``card.json`` of the residuals of texts that fix what is done, or of those that leave it open."""
+    return f"{key}{_WORK[is_known]}"
+
+
+def forest_of(key: str) -> str:
+    """The key of the forest that residuals belong to."""
+    return key.partition("#")[0]
 
 
 def normal_axis(logs: Array) -> tuple[float, ...]:

@@ -42,7 +42,7 @@ from .calibration import MIN_GROUPS, TaskCalibration, bands
 from .callee_costs import CalleeCosts
 from .card import StudentCard, read_card
 from .encoder import Encoding, Encodings, Entry
-from .features import all_feature_names, answers_alone, forest_key, has_trees
+from .features import all_feature_names, answers_alone, forest_key, has_trees, work_is_known
 from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
@@ -57,7 +57,7 @@ from .pair_facts import with_pair_facts
 from .pair_ratio import pair_ratio, reading_of
 from .predictor import QueryScope, judge_date, too_few_groups, untrained_task
 from .propagation import CALLS, Propagation
-from .residuals import data_sheet_key, forest_of_data_sheet, quantiles, spread_key
+from .residuals import Residuals, data_sheet_key, forest_of, quantiles, spread_key, work_key
 from .tokenizer import Tokenizer
 from .unknown_work import without_unknown
 from .work_mixture import WorkMixture, facts_of, with_facts, without_end
@@ -98,7 +98,7 @@ class OnnxPredictor:
         parts = ngram_ridge.load(directory / NGRAM_RIDGE)
         self._forests = trees.load(directory / TREES, all_feature_names())
         for key in self.card.residuals:
-            if (forest_of_data_sheet(key) or key) not in self._forests:
+            if forest_of(key) not in self._forests:
                 raise ModelError(f"{directory / TREES}: no forest for {key}; reinstall the model")
         self._encodings = Encodings(
             directory / ENCODER,
@@ -315,11 +315,11 @@ class OnnxPredictor:
         name = self.card.tasks[row.task].name
         key = forest_key(name, query.workload, query.device)
         by_sheet = self._is_by_sheet(name, query)
-        residuals = self.card.residuals.get(data_sheet_key(key) if by_sheet else key)
+        assert row.features is not None
+        residuals = self._residuals(data_sheet_key(key) if by_sheet else key, code.basis, row.features)
         if residuals is None or (residuals.groups < MIN_GROUPS and not by_sheet):
             reason = too_few_groups(code.basis, residuals.groups if residuals else 0)
             return Prediction.missing(code, query, self.model_id, reason)
-        assert row.features is not None
         outside = out_of_range(self._forests[key], query, row.features) if code.basis == "network" else None
         if outside is not None:
             return Prediction.missing(code, query, self.model_id, outside)
@@ -329,6 +329,12 @@ class OnnxPredictor:
         found = quantiles(self._forests[key], spread, residuals, row.features, floor, most)
         source = CalibrationSource(key, by_data_sheet=by_sheet)
         return self._answered(row, found, bands(found, residuals.groups, residuals.rows, source), floor)
+
+    def _residuals(self, key: str, basis: str, features: npt.NDArray[np.float32]) -> Residuals | None:
+        """The residuals of texts that fix what is done as this one does, or those of all texts."""
+        known = work_is_known(basis, features[None])
+        own = self.card.residuals.get(work_key(key, bool(known[0]))) if known is not None else None
+        return own if own is not None else self.card.residuals.get(key)
 
     def _with_launch(self, prediction: Prediction, code: CodeText) -> Prediction:
         if (code.basis, code.language) != ("kernel", "triton"):

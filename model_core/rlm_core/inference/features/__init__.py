@@ -54,6 +54,17 @@ def learnable_names(basis: str) -> tuple[str, ...]:
     return tuple(getattr(_module(basis), "SELECTED", feature_names(basis)))
 
 
+def work_is_known(basis: str, features: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_] | None:
+    """Whether the texts of rows fix what is done, ``(rows,)``; None where a basis does not tell such texts apart.
+
+    Args:
+        basis: of the rows.
+        features: ``(rows, len(feature_names(basis)))``.
+    """
+    name, names = getattr(_module(basis), "WORK", None), feature_names(basis)
+    return ~np.isnan(features[:, names.index(name)]) if name in names else None
+
+
 def monotonic_names(basis: str) -> tuple[str, ...]:
     """The features with which a latency can only grow."""
     return tuple(getattr(_module(basis), "MONOTONIC", ()))

@@ -150,6 +150,9 @@ ESTIMATE = "seconds_estimate"
 _GAP = "estimate_over_roofline"
 NAMES: tuple[str, ...] = (*_TEXT_NAMES, *_DEVICE_NAMES, *_SIZE_NAMES, *_ROOFLINE_NAMES, *launch.NAMES, ESTIMATE, _GAP)
 
+# Known where the text and the sizes fix what the launches do: the errors of such predictions are much smaller.
+WORK = "launch_known"
+
 # What a launch costs does not fall when one of these grows: constraints for the trees that read them.
 MONOTONIC: tuple[str, ...] = ("bytes", "seconds_memory", "seconds_matmul", "seconds_attention", "seconds_roofline")
 # What generalises to unseen kernels. Shapes by position rank sizes worse than the roofline estimates made of them.

@@ -12,7 +12,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from rlm_core.inference.calibration import MIN_GROUPS
-from rlm_core.inference.features import answers_alone, estimate_name, feature_names, learnable_names, monotonic_names
+from rlm_core.inference.features import (
+    answers_alone,
+    estimate_name,
+    feature_names,
+    learnable_names,
+    monotonic_names,
+    work_is_known,
+)
 from rlm_core.inference.residuals import (
     Residuals,
     data_sheet_key,
@@ -21,6 +28,7 @@ from rlm_core.inference.residuals import (
     normal_axis,
     spread_key,
     to_axis,
+    work_key,
 )
 from rlm_core.inference.trees import Forest
 from rlm_core.queries.devices import MIN_SHEET_DEVICES, SHEET_BASES
@@ -202,7 +210,7 @@ def fit_job(job: ForestJob) -> tuple[dict[str, Forest], dict[str, Residuals], np
         residuals = without_devices(job)
     held_out &= ~job.at_floor
     if held_out.any():
-        residuals[job.key] = fit_residuals(scores[held_out], job.group[held_out], axis)
+        residuals |= by_work(job.key, job.features[held_out], scores[held_out], job.group[held_out], axis)
     return forests, residuals, from_axis(found, axis)
 
 
@@ -224,7 +232,33 @@ def without_devices(job: ForestJob) -> dict[str, Residuals]:
         held = held_out & (part == left_out) & (fold == number)
         kept = train & ~job.at_floor & (part != left_out) & (fold != number)
         found[held] = job.fit(kept, weights).predict(job.features[held])
-    return {data_sheet_key(job.key): fit_residuals((job.target - found)[held_out], job.device[held_out])}
+    scores = (job.target - found)[held_out]
+    return by_work(data_sheet_key(job.key), job.features[held_out], scores, job.device[held_out])
+
+
+def by_work(
+    key: str,
+    features: Matrix,
+    scores: npt.NDArray[np.float64],
+    groups: npt.NDArray[np.str_],
+    axis: tuple[float, ...] = (),
+) -> dict[str, Residuals]:
+    """Residuals of all rows, and of those whose texts fix what is done and of the others, by their keys.
+
+    Args:
+        key: of all rows.
+        features: ``(rows, features)``.
+        scores: ``(rows,)``.
+        groups: ``(rows,)``.
+        axis: as of :class:`Residuals`.
+    """
+    found = {key: fit_residuals(scores, groups, axis)}
+    known = work_is_known(key.partition("/")[0], features)
+    for is_known in (True, False) if known is not None else ():
+        own = known == is_known
+        if len(np.unique(groups[own])) >= (MIN_SHEET_DEVICES if data_sheet_key("") in key else MIN_GROUPS):
+            found[work_key(key, is_known)] = fit_residuals(scores[own], groups[own], axis)
+    return found
 
 
 def _fit_spread(job: ForestJob, found: npt.NDArray[np.float64]) -> Forest:

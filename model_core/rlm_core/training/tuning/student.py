@@ -27,7 +27,7 @@ from rlm_core.inference.features import all_feature_names
 from rlm_core.inference.ngram_ridge import NgramRidge
 from rlm_core.inference.novelty import DISTANCE, NoveltyDetector, fit_novelty_detector
 from rlm_core.inference.propagation import CALLS
-from rlm_core.inference.residuals import Residuals, forest_of_data_sheet
+from rlm_core.inference.residuals import Residuals, forest_of
 from rlm_core.inference.student import HEAD, NGRAM_RIDGE, TOKENIZER, TREES, WORK
 from rlm_core.inference.tokenizer import Tokenizer
 from rlm_core.inference.trees import Forest
@@ -252,11 +252,11 @@ class EditableModel:
         tuned.write(partial, [*copied, *made])
 
     def _kept_residuals(self) -> dict[str, Residuals]:
-        """All residuals except those of devices that were left out of a forest that has changed since."""
+        """All residuals except those of some devices or texts of a forest that has changed since."""
         before = self._student.forests
 
         def is_kept(key: str) -> bool:
-            forest = forest_of_data_sheet(key)
-            return forest is None or self.forests.get(forest) is before.get(forest)
+            forest = forest_of(key)
+            return forest == key or self.forests.get(forest) is before.get(forest)
 
         return {key: residuals for key, residuals in self.residuals.items() if is_kept(key)}
