@@ -1,6 +1,6 @@
 """Runs a kernel of a file in Triton's interpreter and prints what the launch does.
 
-    python -m tools.experiments.launch_interpreter CASE.json
+    python -m tools.experiments.launch_interpreter < CASES.jsonl > COUNTS.jsonl
 
 Started by :mod:`.launch_statements` as a separate process.
 """
@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 import inspect
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -39,6 +40,7 @@ _ONE_OPERATION = (
     "select", "fabs", "cos", "exp", "exp2", "floor", "ceil", "log", "log2", "precise_sqrt", "sqrt", "sin", "erf",
     "rsqrt",
 )  # fmt: skip
+_SECONDS = 60.0  # of a case
 _MOST_KEPT = 4_000_000  # addresses between two removals of repeated ones
 
 
@@ -161,14 +163,38 @@ def _made(value: Any) -> Any:
     return None if isinstance(value, dict) else value
 
 
-def main(path: Path) -> None:
-    """Run a case and print ``COUNTS`` with the counts of its launch."""
-    case = json.loads(path.read_text())
+def main() -> None:
+    """Answer each case on stdin with the counts of its launch, or the message of its failure, on stdout."""
     _count_accesses()
     _count_operations()
     cuda: Any = torch.cuda
     cuda.device = cuda._DeviceGuard = lambda *_: contextlib.nullcontext()
     cuda.current_device = lambda: 0
+    torch.set_num_threads(1)
+    for line in sys.stdin:
+        # Each in its own process: a kernel may end it, or take too long.
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("fork").Process(target=_answer, args=(json.loads(line), sender))
+        child.start()
+        sender.close()
+        try:
+            answer = receiver.recv() if receiver.poll(_SECONDS) else "timeout"
+        except EOFError:
+            answer = "the process ended"
+        child.kill()
+        child.join()
+        print(json.dumps(answer), flush=True)
+
+
+def _answer(case: dict[str, Any], sender: Any) -> None:
+    sys.stdout = sys.stderr  # what a kernel prints is no answer
+    try:
+        sender.send(_counts(case))
+    except Exception as error:
+        sender.send(repr(error)[-300:])
+
+
+def _counts(case: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case_kernels.py"
         file.write_text(stripped(case["text"]))
@@ -180,8 +206,8 @@ def main(path: Path) -> None:
         kernel = getattr(module, case["kernel"])
         known = set(inspect.signature(kernel.fn).parameters)
         kernel[tuple(case["grid"])](**{name: _made(value) for name, value in case["named"].items() if name in known})
-    print("COUNTS", json.dumps(_COUNTS | {"distinct": _TOUCHED.taken()}))
+    return _COUNTS | {"distinct": _TOUCHED.taken()}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

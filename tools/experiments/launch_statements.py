@@ -18,15 +18,16 @@ import math
 import random
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rlm_core.cost.concrete.values import LibraryName, Value
+from rlm_core.cost.concrete.values import LibraryName, SourceFunction, UnknownValue, Value
 from rlm_core.cost.torch_trace.values import Tensor
 from rlm_core.cost.triton_launch.host import launch_facts, read_program
+from rlm_core.cost.triton_launch.pointers import pointer_parameters
 from rlm_core.cost.triton_launch.values import DType, Pointer
 from rlm_core.cost.triton_launch.workload import best_of, workload_calls
 from rlm_core.inference.features.launch import assumed_of, facts_of
@@ -37,10 +38,10 @@ from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.triton_kernels import find_kernels
 from rlm_core.types import LaunchCost
 
-_SECONDS = 60.0
 _MOST_ELEMENTS = 2**20  # of a tensor that is made
 _LARGE, _SMALLER = 128, 16  # sizes above are divided, down to this one at least
 _CLOSE = 0.05
+Interpreter = Callable[[dict[str, Any]], "dict[str, float] | str"]
 
 
 def main() -> None:
@@ -54,12 +55,13 @@ def main() -> None:
     cases = list(_cases(arguments.folder))
     random.Random(arguments.seed).shuffle(cases)
     results: list[dict[str, Any]] = []
-    for name, file, text, workload in cases:
-        result = {"kernel": name, "workload": dict(workload), **judge(file, text, workload)}
-        results.append(result)
-        print(json.dumps(result), flush=True)
-        if sum(result["outcome"] == "ran" for result in results) >= arguments.kernels:
-            break
+    with interpreter() as ask:
+        for name, file, text, workload in cases:
+            result = {"kernel": name, "workload": dict(workload), **judge(file, text, workload, ask)}
+            results.append(result)
+            print(json.dumps(result), flush=True)
+            if sum(result["outcome"] == "ran" for result in results) >= arguments.kernels:
+                break
     print(json.dumps(Counter(result["outcome"] for result in results)))
     print("\n".join(summary(results)))
     if arguments.out:
@@ -98,7 +100,7 @@ def _smaller(workload: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def judge(file: str, text: str, workload: Mapping[str, str]) -> dict[str, Any]:
+def judge(file: str, text: str, workload: Mapping[str, str], ask: Interpreter) -> dict[str, Any]:
     """What is right of the statements about a kernel; ``silent`` where there are none."""
     stated, launches = launch_cost(text, workload, None), _launches(text, workload)
     if stated is None or not launches:
@@ -115,7 +117,7 @@ def judge(file: str, text: str, workload: Mapping[str, str]) -> dict[str, Any]:
     made = [value for case in cases for value in case["named"].values() if isinstance(value, dict)]
     if any(math.prod(value.get("shape", [])) > _MOST_ELEMENTS for value in made):
         return {"outcome": "too large"}
-    counted = [_interpreted(case) for case in cases]
+    counted = [ask(case) for case in cases]
     failed = [result for result in counted if isinstance(result, str)]
     if failed:
         return {"outcome": "did not run", "message": failed[0][-200:]}
@@ -138,14 +140,12 @@ def _launches(text: str, workload: Mapping[str, str]) -> list[tuple[str, tuple[i
     if facts.assumed:
         assumed = assumed_of(text, workload)
         assert assumed is not None, "facts that are assumed are those of an assumed launch"
-        spec = program.kernels[assumed[0].kernel].function.node.args
-        # Nothing depends on numbers that are not known.
-        rest = dict.fromkeys((item.arg for item in (*spec.args, *spec.kwonlyargs)), 1)
-        return [(assumed[0].kernel, assumed[0].grid, {**rest, **assumed[1]})]
+        kernel = program.kernels[assumed[0].kernel].function
+        return [(kernel.name, assumed[0].grid, _complete(kernel, assumed[1]))]
     for function, arguments, named in workload_calls(program, workload):
         trace = program.run(function, arguments, named)
         found = [
-            (launch.kernel.name, variant.grid, variant.arguments)
+            (launch.kernel.name, variant.grid, _complete(launch.kernel.function, variant.arguments))
             for launch, own in zip(trace.launches, facts.facts, strict=False)
             for variant in launch.variants
             if (*variant.grid, 1, 1)[:3] == own.grid and best_of(launch_facts(launch)) == own
@@ -154,6 +154,18 @@ def _launches(text: str, workload: Mapping[str, str]) -> list[tuple[str, tuple[i
         if trace.complete and len(found) >= len(names) and names == [own.kernel for own in facts.facts]:
             return found[: len(names)]
     return []
+
+
+def _complete(kernel: SourceFunction, arguments: Mapping[str, Value]) -> dict[str, Value]:
+    """The arguments with tensors and numbers for those that are not known, on which nothing depends."""
+    spec, pointers = kernel.node.args, pointer_parameters(kernel)
+    dtype = next((value.dtype for value in arguments.values() if isinstance(value, (Tensor, Pointer))), "fp32")
+    unknown = [
+        item.arg
+        for item in (*spec.args, *spec.kwonlyargs)
+        if item.arg not in {**kernel.defaults, **arguments} or isinstance(arguments.get(item.arg), UnknownValue)
+    ]
+    return {**arguments, **{name: Pointer(name, dtype) if name in pointers else 1 for name in unknown}}
 
 
 def _compared(stated: LaunchCost, counted: list[dict[str, float]]) -> dict[str, Any]:
@@ -190,21 +202,23 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, float, str, bool, list, tuple)) or value is None else {"none": True}
 
 
-def _interpreted(case: dict[str, Any]) -> dict[str, float] | str:
-    """What the interpreter counts of a launch; a message when it fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "case.json"
-        path.write_text(json.dumps(case))
-        command = [sys.executable, "-m", "tools.experiments.launch_interpreter", str(path)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "timeout"
-    lines = [line for line in done.stdout.splitlines() if line.startswith("COUNTS ")]
-    if not lines:
-        return done.stderr[-300:] or f"exit {done.returncode}"
-    found: dict[str, float] = json.loads(lines[-1].removeprefix("COUNTS "))
-    return found
+@contextmanager
+def interpreter() -> Iterator[Interpreter]:
+    """A process that runs cases: what it counts of a launch, or a message when that fails."""
+    command = [sys.executable, "-m", "tools.experiments.launch_interpreter"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        asked, answers = process.stdin, process.stdout
+
+        def ask(case: dict[str, Any]) -> dict[str, float] | str:
+            asked.write(json.dumps(case) + "\n")
+            asked.flush()
+            found: dict[str, float] | str = json.loads(answers.readline())
+            return found
+
+        yield ask
+        asked.close()
 
 
 def stripped(text: str) -> str:

@@ -1,11 +1,13 @@
-"""Candidates for one function -> which of them to measure: all but those that another one is known to beat.
+"""Candidates for one function or kernel -> which of them to measure: all but those that another one is known to beat.
 
 Every pair is compared. A candidate that another one is known to beat is left out; a pair of which it is unknown which
-one is faster says nothing. How often the fastest is among the others is in docs/agents.md.
+one is faster says nothing. Of kernels it is known where the texts fix the launches of both and the predictions differ
+by :data:`KERNEL_RATIO`. How often the fastest is among the others is in docs/agents.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlm_core.errors import DataError, ModelError
-from rlm_core.types import CodeText, Query, SizeValue
+from rlm_core.types import CodeText, Prediction, Query, SizeValue
 
 from .predictor import Predictor
 
@@ -22,6 +24,11 @@ MOST_CANDIDATES = 30  # 435 pairs
 CONFIDENCE = 0.85
 """The share of problems in which the candidates to measure have one within :data:`CLOSE` times of the fastest."""
 CLOSE = 1.2
+KERNEL_CONFIDENCE = 0.9
+"""The same share for kernels."""
+KERNEL_RATIO = 2.5
+"""By how much the predictions of two kernels must differ: which one is faster is then right, or they are within 1.2
+times of each other, in nine of ten pairs of kernels that took no part in choosing this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +47,15 @@ class Ranking:
     """The candidates to measure, and after them the others; both with those that beat the most others first.
 
     ``compared`` of ``pairs`` pairs said which one is faster. ``at_sizes`` is whether these were compared at the sizes
-    that were given.
+    that were given, and ``confidence`` the probability that one of those to measure is within :data:`CLOSE` times of
+    the fastest.
     """
 
     candidates: tuple[RankedCandidate, ...]
     compared: int
     pairs: int
     at_sizes: bool = False
+    confidence: float = CONFIDENCE
 
     @property
     def measure(self) -> int:
@@ -54,22 +63,28 @@ class Ranking:
         return sum(not candidate.slower_than for candidate in self.candidates)
 
 
-def rank(predictor: Predictor, texts: Sequence[CodeText], sizes: Sequence[SizeValue] = ()) -> Ranking:
-    """Rank the texts of one function by latency.
+def rank(
+    predictor: Predictor, texts: Sequence[CodeText], sizes: Sequence[SizeValue] = (), query: Query | None = None
+) -> Ranking:
+    """Rank the texts of one function or kernel by latency.
 
     Args:
         predictor: one that compares texts.
         texts: the candidates, at least two and at most :data:`MOST_CANDIDATES`.
-        sizes: the sizes of their inputs; without them, candidates are compared for small and large inputs alike.
+        sizes: the sizes of the inputs of functions; without them, candidates are compared for small and large inputs
+            alike.
+        query: the device and the workload of kernels.
 
     Raises:
-        DataError: too few or too many candidates, or one that is not a function.
+        DataError: too few or too many candidates, or one that is neither a function nor, as all others, a kernel.
         ModelError: the model cannot compare texts.
     """
     if not 2 <= len(texts) <= MOST_CANDIDATES:
         raise DataError(f"rank takes 2 to {MOST_CANDIDATES} candidates, not {len(texts)}")
+    if all(text.basis == "kernel" for text in texts):
+        return _rank_kernels(predictor, texts, query or Query("latency"))
     if any(text.basis != "call" for text in texts):
-        raise DataError("rank takes functions: programs and kernels have judges and devices")
+        raise DataError("rank takes functions or kernels: name candidates of one kind")
     places = list(combinations(range(len(texts)), 2))
     pairs = [(texts[one], replace(texts[other], sizes=tuple(sizes), measured=())) for one, other in places]
     ratios = predictor.compare(pairs, [(Query("latency"),)] * len(pairs))
@@ -80,6 +95,23 @@ def rank(predictor: Predictor, texts: Sequence[CodeText], sizes: Sequence[SizeVa
     for (one, other), ratio in told:
         faster[(one, other) if ratio.direction == "higher" else (other, one)] = True
     return Ranking(ranked(faster), len(told), len(places), bool(told) and all(ratio.sizes for _, ratio in told))
+
+
+def _rank_kernels(predictor: Predictor, texts: Sequence[CodeText], query: Query) -> Ranking:
+    seconds = [_of_known_launch(line[0]) for line in predictor.predict(texts, [(query,)] * len(texts))]
+    medians = np.array(seconds)
+    # A comparison with NaN, of a kernel of which it is not known, is false.
+    faster = medians[:, None] * KERNEL_RATIO <= medians[None, :]
+    count = len(texts)
+    return Ranking(
+        ranked(faster), int(faster.sum()), count * (count - 1) // 2, at_sizes=True, confidence=KERNEL_CONFIDENCE
+    )
+
+
+def _of_known_launch(prediction: Prediction) -> float:
+    """The predicted seconds of a kernel whose text fixes its launches; NaN of any other."""
+    is_known = prediction.launch is not None and not prediction.launch.assumed
+    return prediction.median or math.nan if is_known else math.nan
 
 
 def ranked(faster: npt.NDArray[np.bool_]) -> tuple[RankedCandidate, ...]:

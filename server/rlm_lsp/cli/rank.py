@@ -1,4 +1,4 @@
-"""``rlm-lsp rank``: several texts of one function -> which of them to measure, and which are known to be slower."""
+"""``rlm-lsp rank``: texts of one function or kernel -> which of them to measure, and which are known to be slower."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from rlm_core.inference.ranking import MOST_CANDIDATES, Ranking, rank
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.file_units import file_units
 from rlm_core.queries.size_comments import read_quantity
-from rlm_core.types import CodeText, SizeValue
+from rlm_core.types import Basis, CodeText, Query, SizeValue
 
 from rlm_lsp.rendering import console
 from rlm_lsp.rendering.rankings import ranking_lines
 
 from . import options
+from .predict import query_selection
 
 
 @click.command()
@@ -30,6 +31,8 @@ from . import options
     multiple=True,
     help="Size of an input, such as items=10k or 'rows[]=200'; repeatable.",
 )
+@click.option("--device", metavar="NAME", help="GPU at which kernels are ranked.")
+@click.option("--workload", metavar="NAME=VALUE", multiple=True, help="Size or dtype of kernels; repeatable.")
 @options.output_format("text", "json", help="Lines of text, or JSON.")
 @options.model
 @options.threads
@@ -38,6 +41,8 @@ from . import options
 def command(
     candidates: tuple[str, ...],
     sizes: tuple[str, ...],
+    device: str | None,
+    workload: tuple[str, ...],
     form: Literal["text", "json"],
     model: str,
     threads: int,
@@ -45,15 +50,17 @@ def command(
     """Say which of several versions of one function to measure: all but those that another is known to beat.
 
     Name a file with one function, or FILE::NAME for a function in a file. With --size, versions are compared at these
-    sizes.
+    sizes. With --device and --workload, they are Triton kernels.
     """
     given = [_size(text) for text in sizes]
+    selection = query_selection((device,) if device else (), workload)
+    query = Query("latency", device, selection.workload) if device is not None or workload else None
     analyser = Analyser()
-    texts = [_function(analyser, candidate) for candidate in candidates]
+    texts = [_candidate(analyser, candidate, "call" if query is None else "kernel") for candidate in candidates]
     if not 2 <= len(texts) <= MOST_CANDIDATES:
         raise DataError(f"rank: name 2 to {MOST_CANDIDATES} candidates")
     with console.failures():
-        ranking = rank(loading.load_corrected(model, threads=threads, stored=True), texts, given)
+        ranking = rank(loading.load_corrected(model, threads=threads, stored=True), texts, given, query)
     if form == "json":
         click.echo(json.dumps(ranking_fields(ranking, candidates), indent=2))
     else:
@@ -72,6 +79,7 @@ def ranking_fields(ranking: Ranking, names: tuple[str, ...]) -> dict[str, object
         "compared": ranking.compared,
         "pairs": ranking.pairs,
         "at_sizes": ranking.at_sizes,
+        "confidence": ranking.confidence,
     }
 
 
@@ -85,17 +93,18 @@ def _size(text: str) -> SizeValue:
         raise RlmError(f"rank: --size: {error}") from None
 
 
-def _function(analyser: Analyser, candidate: str) -> CodeText:
-    """The function that a command line names.
+def _candidate(analyser: Analyser, candidate: str, basis: Basis) -> CodeText:
+    """The function or kernel that a command line names.
 
     Raises:
-        RlmError: the file cannot be read, or has no such function or more than one.
+        RlmError: the file cannot be read, or has no such unit or more than one.
     """
     path, _, name = candidate.partition("::")
     units = [unit for text in file_units(analyser, Path(path)) for unit in text.units]
-    functions = [unit for unit in units if unit.code.basis == "call"]
-    chosen = [unit for unit in functions if unit.unit.qualname == name] if name else functions
+    known = [unit for unit in units if unit.code.basis == basis]
+    chosen = [unit for unit in known if unit.unit.qualname == name] if name else known
     if len(chosen) != 1:
-        names = ", ".join(unit.unit.qualname for unit in functions[:8]) or "none"
-        raise DataError(f"{candidate}: name one function as FILE::NAME; there are: {names}")
+        names = ", ".join(unit.unit.qualname for unit in known[:8]) or "none"
+        kind = "function" if basis == "call" else "kernel"
+        raise DataError(f"{candidate}: name one {kind} as FILE::NAME; there are: {names}")
     return chosen[0].code

@@ -22,7 +22,7 @@ from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.unit_variants import variant_reader
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import decode, read_source
-from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction, SizeValue
+from rlm_core.types import SI_UNIT, CodeText, CostRatio, Prediction, Query, SizeValue
 
 from rlm_lsp.findings.checked_files import find_files
 from rlm_lsp.findings.checker import Checker
@@ -160,22 +160,28 @@ class AgentTools:
         )
 
     def rank(
-        self, roots: Roots, candidates: Sequence[Code], unit: str | None = None
+        self, roots: Roots, candidates: Sequence[Code], selection: QuerySelection, unit: str | None = None
     ) -> tuple[list[str], RankingAnswer]:
         """Rank texts of one function by latency; the sizes are those of the first candidate.
+
+        With a device or a workload in the selection, texts of a kernel.
 
         Raises:
             RlmError: a text cannot be used, or does not have that function or exactly one.
         """
+        query = None
+        if selection.devices or selection.workload:
+            query = Query("latency", next(iter(selection.devices), None), selection.workload)
+        basis, kind = ("call", "function") if query is None else ("kernel", "kernel")
         texts = []
         for number, code in enumerate(candidates):
-            units = [entry for entry in self._units.of_code(roots, code) if entry.analysed.code.basis == "call"]
+            units = [entry for entry in self._units.of_code(roots, code) if entry.analysed.code.basis == basis]
             chosen = named(units, unit) if unit is not None else units
             if len(chosen) != 1:
-                raise DataError(f"candidate {number}: name one function of these: {names_of(units)}")
+                raise DataError(f"candidate {number}: name one {kind} of these: {names_of(units)}")
             texts.append(chosen[0].analysed.code)
         sizes = [SizeValue(name, value) for name, value in candidates[0].sizes.items()] if candidates else []
-        ranking = rank(self._predictor, texts, sizes)
+        ranking = rank(self._predictor, texts, sizes, query)
         answer = RankingAnswer(
             candidates=[
                 CandidateAnswer(place=one.place, slower_than=list(one.slower_than)) for one in ranking.candidates

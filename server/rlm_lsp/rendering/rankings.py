@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlm_core.inference.ranking import CLOSE, CONFIDENCE, Ranking
+from rlm_core.inference.ranking import CLOSE, Ranking
 
 from .escaping import printable
 from .finding_messages import percent
@@ -21,7 +21,7 @@ def ranking_lines(ranking: Ranking, names: Sequence[str]) -> list[str]:
         lines.append(printable(f"{name}: slower than {', '.join(faster)}" if faster else name))
     if ranking.measure == len(lines):
         return [*lines, "cannot tell which is the fastest: measure all"]
-    close = f"within {CLOSE:g} times of the fastest, with about {percent(CONFIDENCE)} probability"
+    close = f"within {CLOSE:g} times of the fastest, with about {percent(ranking.confidence)} probability"
     decided = f"({ranking.compared} of {ranking.pairs} pairs could be distinguished)"
     which = "the first: it is" if ranking.measure == 1 else f"the first {ranking.measure}: one of them is"
     return [*lines, f"measure {which} {close} {decided}"]

@@ -92,6 +92,7 @@ def test_what_does_not_depend_on_the_device_is_known_without_a_data_sheet() -> N
         (ADD, {"dtype": "fp16"}),
         (ADD[: ADD.index("def add(")], {"m": "1024"}),
         (ADD.replace("x + y", "helper(x, y)"), {"arg0": "1024", "arg1": "1024"}),
+        (ADD.replace("x + y", "x + helper(y_ptr, n)"), {"arg0": "1024", "arg1": "1024"}),
         ("not a program at all (", {"n": "1024"}),
     ],
 )

@@ -8,11 +8,12 @@ import rlm_core
 from hypothesis import given
 from hypothesis import strategies as st
 from rlm_core.errors import DataError
-from rlm_core.inference.ranking import MOST_CANDIDATES, rank, ranked
+from rlm_core.inference.ranking import KERNEL_CONFIDENCE, MOST_CANDIDATES, rank, ranked
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import CodeText, SizeValue
+from rlm_core.types import CodeText, Query, SizeValue
 
+from tests import softmax_kernels
 from tests.distinct_items import FAST, SLOW
 
 FETCHED = "def f(items):\n    return distinct(items)\n"
@@ -66,3 +67,21 @@ def test_it_takes_several_functions() -> None:
         rank(rlm_core.load(), [_call(FAST)] * (MOST_CANDIDATES + 1))
     with pytest.raises(DataError, match="takes functions"):
         rank(rlm_core.load(), [_call(FAST), CodeText("print(1)", "python", "program")])
+
+
+def _kernel(text: str) -> CodeText:
+    units = Analyser().analyse(ParsedSource(text.encode(), "python"))
+    return next(unit.code for unit in units if unit.code.basis == "kernel")
+
+
+def test_kernels_whose_launches_are_known_rank_by_their_predictions() -> None:
+    query = Query("latency", "nvidia-a100-sxm4-80gb", softmax_kernels.SIZES)
+    alone = softmax_kernels.FAST[: softmax_kernels.FAST.index("def softmax(")]
+    kernels = [_kernel(text) for text in (softmax_kernels.SLOW, softmax_kernels.FAST, alone)]
+    ranking = rank(rlm_core.load(), kernels, query=query)
+    assert (ranking.compared, ranking.pairs, ranking.confidence) == (1, 3, KERNEL_CONFIDENCE)
+    assert [(one.place, one.slower_than) for one in ranking.candidates] == [(1, ()), (2, ()), (0, (1,))]
+    close = rank(rlm_core.load(), [kernels[1], kernels[1]], query=query)
+    assert (close.compared, close.measure) == (0, 2)
+    with pytest.raises(DataError, match="functions or kernels"):
+        rank(rlm_core.load(), [kernels[1], _call(FAST)])

@@ -17,6 +17,7 @@ import rlm_core
 from rlm_core import CodeText, DataError, ModelError, Query
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.novelty import NoveltyDetector, Region
+from rlm_core.inference.residuals import data_sheet_key, forest_of, work_key
 from rlm_core.inference.student import OnnxPredictor
 from rlm_core.queries.analysis import Analyser
 from rlm_core.queries.devices import canonical_device, device_table
@@ -277,6 +278,27 @@ def test_a_model_that_left_no_device_out_answers_for_those_it_learned(predictor:
     [[learned, other]] = fresh.predict([code], [[Query("latency", name, {"n": "4096"}) for name in names]])
     assert learned.abstained is None
     assert untrained_device(other) == "nvidia-rtx-3090-ti"
+
+
+@pytest.mark.parametrize("by_sheet", [False, True])
+def test_a_kernel_has_the_band_of_those_whose_launches_are_as_well_known(
+    predictor: OnnxPredictor, by_sheet: bool
+) -> None:
+    key = data_sheet_key("kernel/triton/latency") if by_sheet else "kernel/triton/latency"
+    device = "nvidia-rtx-3090-ti" if by_sheet else "nvidia-a100-sxm4-80gb"
+    known = CodeText("@triton.jit\ndef k(x, n):\n    tl.store(x + tl.program_id(0), 1.0)\n", "triton", "kernel")
+    unknown = replace(known, text=known.text.replace("1.0", "helper(x, n)"))
+    fresh = again(predictor)
+    widths = {}
+    for code, is_known in ((known, True), (unknown, False)):
+        [[prediction]] = fresh.predict([code], [[Query("latency", device, {"m": "4096", "dtype": "fp16"})]])
+        band, own = prediction.bands[0], fresh.card.residuals[work_key(key, is_known)]
+        assert (band.groups, band.rows) == (own.groups, own.rows)
+        widths[is_known] = band.high / band.low
+    assert widths[True] < widths[False] / 3
+    fresh.card = replace(fresh.card, residuals={key: fresh.card.residuals[key] for key in map(forest_of, [key])})
+    [[whole]] = fresh.predict([known], [[Query("latency", "nvidia-a100-sxm4-80gb", {"m": "4096", "dtype": "fp16"})]])
+    assert whole.bands[0].groups == predictor.card.residuals["kernel/triton/latency"].groups
 
 
 def test_an_accuracy_belongs_to_no_device(predictor: OnnxPredictor) -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rlm_lsp.cli.app import app
 
+from tests import softmax_kernels
 from tests.distinct_items import FAST, SLOW
 
 pytestmark = pytest.mark.timeout(120)
@@ -71,3 +72,19 @@ def test_mistakes_are_one_line(files: tuple[Path, Path], arguments: list[str], w
     result = run(*(argument.format(slow=slow, fast=fast) for argument in arguments))
     assert result.exit_code != 0
     assert why in f"{result.output}{result.exception}"
+
+
+def test_kernels_are_ranked_on_a_device(tmp_path: Path) -> None:
+    slow, fast = tmp_path / "slow.py", tmp_path / "fast.py"
+    slow.write_text(softmax_kernels.SLOW)
+    fast.write_text(softmax_kernels.FAST)
+    sizes = [part for name, value in softmax_kernels.SIZES.items() for part in ("--workload", f"{name}={value}")]
+    result = run(slow, f"{fast}::softmax_kernel", "--device", "h100", *sizes)
+    assert result.exit_code == 0, result.output
+    first, second, last = result.stdout.splitlines()
+    assert (first, second) == (f"{fast}::softmax_kernel", f"{slow}: slower than {fast}::softmax_kernel")
+    assert "with about 90 % probability" in last
+    assert (
+        "name one kernel as FILE::NAME; there are: softmax_kernel"
+        in run(slow, f"{fast}::softmax", "--device", "h100", *sizes).output
+    )

@@ -28,6 +28,7 @@ from rlm_lsp.mcp.roots import Roots
 from rlm_lsp.mcp.server import create_server
 from rlm_lsp.mcp.tools import AgentTools
 
+from tests import softmax_kernels
 from tests.lsp.warm_server import warm_server
 from tests.paths import REPOSITORY
 
@@ -389,6 +390,16 @@ async def test_candidates_are_ranked_at_the_sizes(tmp_path: Path) -> None:
     assert (answer["pairs"], answer["measure"]) == (3, 2)
     assert answer["candidates"][2]["slower_than"] == [1, 2]
     assert text.splitlines()[2] == "candidate 0: slower than candidate 1, candidate 2"
+
+
+async def test_kernels_are_ranked_on_a_device(tmp_path: Path) -> None:
+    texts = [softmax_kernels.SLOW, softmax_kernels.FAST]
+    query = {"device": "nvidia-h100", "workload": softmax_kernels.SIZES}
+    async with connected(tmp_path) as client:
+        text, answer = await call(client, "rank", candidates=texts, **query)
+    assert [one["place"] for one in answer["candidates"]] == [1, 0]
+    assert (answer["pairs"], answer["compared"], answer["measure"]) == (1, 1, 1)
+    assert text.splitlines()[1] == "candidate 0: slower than candidate 1"
 
 
 async def test_the_ratio_of_two_texts_is_the_models(tmp_path: Path) -> None:

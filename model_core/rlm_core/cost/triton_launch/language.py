@@ -89,7 +89,9 @@ def call(program: Program, node: ast.Call, name: str, args: list[Value], named: 
     if name.startswith("is_") and args and isinstance(args[0], DType):
         return _is_kind(program, node, args, named)
     # A function of types and numbers, such as the least number of a type, does nothing that counts.
-    if plain_name not in _PLAIN and (shape or not args or any(value is UNKNOWN for value in args)):
+    if plain_name not in _PLAIN and (
+        shape or not args or any(value is UNKNOWN or isinstance(value, Pointer) for value in args)
+    ):
         program.tally.unknown += 1
     result = counted(program.tally, shape, dtype)
     return (result,) * 4 if name in ("philox", "rand4x", "randn4x", "randint4x") else result

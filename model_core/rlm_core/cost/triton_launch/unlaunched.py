@@ -102,21 +102,26 @@ def _arguments(kernel: Kernel, sizes: Mapping[str, int], dtype: str) -> dict[str
 
 
 def _strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The strides of contiguous tensors, whose dimensions the last letters of the names tell."""
+    """The strides of contiguous tensors, whose dimensions the last words or letters of the names tell."""
     width = next((value for name, value in reversed(sizes.items()) if name not in _ROW_NAMES), 1)
-    stems = {name: re.sub(_STRIDE, "", name.lower()).strip("_") for name in names}
+    tensors: dict[str, list[tuple[str, str]]] = {}
+    for name in names:
+        stem = re.sub(_STRIDE, "", name.lower()).strip("_").replace("__", "_")
+        tensor, _, dimension = stem.rpartition("_") if "_" in stem else (stem[:-1], "", stem[-1:])
+        tensors.setdefault(tensor, []).append((name, dimension))
     found: dict[str, int] = {}
-    for stem in dict.fromkeys(part[:-1].rstrip("_") for part in stems.values()):
-        own = [name for name in names if stems[name][:-1].rstrip("_") == stem]
-        if len(own) == 1:
-            found[own[0]] = width
-            continue
-        step = 1
-        for name in reversed(own):
+    for own in tensors.values():
+        # The only stride is mostly that of the rows.
+        step = 1 if len(own) > 1 else width
+        for name, dimension in reversed(own):
             found[name] = step
-            letters = _LETTERS.get(stems[name][-1:], (stems[name][-1:],))
-            step *= next((sizes[letter] for letter in letters if letter in sizes), width)
+            step *= _size_of(dimension, sizes) or width
     return found
+
+
+def _size_of(dimension: str, sizes: Mapping[str, int]) -> int | None:
+    known = _LETTERS.get(dimension, (dimension,))
+    return next((value for name, value in sizes.items() if name in known or name.startswith(f"{dimension}_")), None)
 
 
 def _launch(

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from rlm_core.inference import trees
+from rlm_core.inference.features import feature_names
+from rlm_core.inference.residuals import data_sheet_key, fit_residuals, work_key
 from rlm_core.training.student import forest_fit
 from rlm_core.training.student.config import TreesConfig
-from rlm_core.training.student.forest_fit import Matrix, fit_forest, to_forest
+from rlm_core.training.student.forest_fit import Matrix, by_work, fit_forest, to_forest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 CONFIG = TreesConfig(trees=20, seeds=2, leaves=6, leaf_rows=2)
@@ -190,3 +192,25 @@ def test_a_value_at_its_floor_pulls_no_prediction_up() -> None:
     assert errors[1] < 0.9 * errors[0]
     above = fit_forest(features, np.where(at_floor, -9.0, truth), EVEN, KERNELS, CONFIG, at_floor)
     assert np.all(above.predict(features[at_floor]) < 0)
+
+
+def test_residuals_of_kernels_are_apart_where_launches_are_known() -> None:
+    names = feature_names("kernel")
+    rng = np.random.default_rng(0)
+    features = np.zeros((400, len(names)), np.float32)
+    known = rng.random(400) < 0.5
+    features[~known, names.index("launch_known")] = np.nan
+    scores = rng.normal(size=400) * np.where(known, 0.1, 1.0)
+    groups = np.array([f"g{number % 50}" for number in range(400)])
+    found = by_work(KERNELS, features, scores, groups)
+    assert found == {
+        KERNELS: fit_residuals(scores, groups),
+        work_key(KERNELS, True): fit_residuals(scores[known], groups[known]),
+        work_key(KERNELS, False): fit_residuals(scores[~known], groups[~known]),
+    }
+    few = by_work(KERNELS, features[:20], scores[:20], groups[:20])
+    assert few.keys() == {KERNELS}
+    sheets = by_work(data_sheet_key(KERNELS), features, scores, np.array([f"d{number % 12}" for number in range(400)]))
+    assert len(sheets) == 3
+    modules = by_work("module/pytorch/latency", features, scores, groups)
+    assert modules.keys() == {"module/pytorch/latency"}
