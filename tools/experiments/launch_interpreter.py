@@ -187,7 +187,7 @@ def main() -> None:
 
 
 def _answer(case: dict[str, Any], sender: Any) -> None:
-    sys.stdout = sys.stderr  # what a kernel prints is no answer
+    sys.stdout = sys.stderr  # not among the answers
     try:
         sender.send(_counts(case))
     except Exception as error:

@@ -16,6 +16,7 @@ from rlm_core.errors import DataError
 from rlm_core.inference import trees
 from rlm_core.inference.card import read_card
 from rlm_core.inference.features import all_feature_names, answers_alone
+from rlm_core.inference.residuals import forest_of
 from rlm_core.inference.student import TREES
 
 from .corpus import Corpus, known_devices, load_corpus
@@ -42,7 +43,8 @@ def put_into(model: Path, corpus: Corpus, fit: TreesFit) -> None:
     card = read_card(model)  # before a file of it changes
     trees.put(fit.forests, all_feature_names(), model / TREES)
     devices = {**card.devices, **known_devices(corpus)}
-    residuals = {**card.residuals, **fit.residuals}
+    others = {key: own for key, own in card.residuals.items() if forest_of(key) not in fit.forests}
+    residuals = {**others, **fit.residuals}
     replace(card, devices=devices, residuals=residuals, files={}).write(model, list(card.files))
 
 

@@ -41,7 +41,7 @@ _SETTINGS = tuple(
 _TEST = re.compile(r"_*(?:test|bench|main\Z|demo|run_test|verify)")
 _MOST_CONFIGS = 4  # evaluated of those that a kernel is tuned over
 _MULTIPROCESSORS, _SHARED = 108, 166_912  # of an A100: what a function reads of the device that it runs on
-_BLOCK = re.compile(r"block|tile|^B[A-Z]\Z", re.IGNORECASE)
+BLOCK = re.compile(r"block|tile|^B[A-Z]\Z", re.IGNORECASE)
 _USUAL_BLOCKS = (32, 128)  # for block sizes that are not known: what tuning tries lies mostly between them
 _OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "stream"})
 # Texts of kernels are shown without their imports: the names that these usually bind.
@@ -232,7 +232,7 @@ def unknown_blocks(function: SourceFunction, names: Mapping[str, Value]) -> list
         item.arg
         for item in (*spec.args, *spec.kwonlyargs)
         if isinstance(names.get(item.arg, UNKNOWN), (UnknownValue, Tensor))
-        and _BLOCK.search(item.arg)
+        and BLOCK.search(item.arg)
         and item.annotation is not None
         and "constexpr" in ast.unparse(item.annotation)
     ]

@@ -147,14 +147,14 @@ def _evaluate(
 
 @dataclass(slots=True)
 class ProgramProbe:
-    """Programs of a launch at any place of a large grid: what they store, as long as ``steps_left`` of evaluation."""
+    """Programs of a launch at any place of a large grid: what they move, as long as ``steps_left`` of evaluation."""
 
     function: SourceFunction
     arguments: Mapping[str, Value]
     steps_left: int
 
-    def stores(self, place: tuple[int, ...]) -> float:
-        """The bytes that the program at a place stores, at the most, atomics among them; 0 where it does not work.
+    def moves(self, place: tuple[int, ...]) -> tuple[float, float]:
+        """The bytes that the program at a place loads and stores, at the most; 0 where it does not work.
 
         Raises:
             LimitReached: the steps are used up.
@@ -166,10 +166,10 @@ class ProgramProbe:
         try:
             counts = _program_counts(tally, self.function, _names(self.function, self.arguments), place, grid)
         except RULE_ERRORS:
-            return 0.0
+            return 0.0, 0.0
         finally:
             self.steps_left = tally.steps_left
-        return float(counts[2, COUNTS.index("stored")])
+        return float(counts[2, COUNTS.index("loaded")]), float(counts[2, COUNTS.index("stored")])
 
 
 def _names(function: SourceFunction, arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..concrete.frame import LimitReached
 from ..concrete.values import SourceFunction, Value
-from .host import HostProgram, chosen_configs
+from .host import BLOCK, HostProgram, chosen_configs
 from .launch import LaunchFacts, ProgramProbe, evaluate_launch
 from .pointers import pointer_parameters
 from .values import Kernel, Pointer
@@ -33,6 +33,7 @@ _ROW_NAMES = (
 )  # fmt: skip
 _TILE, _ENOUGH = 32, 2048  # least size of a block where the text names none, elements that a program mostly stores
 _BYTES = 2  # of an element, at the least
+_MORE = 1.05  # times as much is more
 _MOST_PROGRAMS, _LARGEST_BLOCK = 2**24, 2**17
 _STEPS = 30_000  # of evaluation until the grid is found
 
@@ -51,15 +52,13 @@ def assumed_launch(program: HostProgram, workload: Mapping[str, str]) -> tuple[L
     if axes is None:
         return None
     sizes = {name.lower(): int(value) for name, value in workload.items() if value.isdigit()}
+    if not sizes:
+        return None
     names = _arguments(kernel, sizes, workload.get("dtype", "fp32"))
     try:
-        launch = _launch(ProgramProbe(kernel.function, names, _STEPS), axes, names, sizes)
+        return _launch(ProgramProbe(kernel.function, names, _STEPS), axes, names, sizes)
     except (LimitReached, RecursionError, MemoryError):
         return None
-    if launch is None:
-        return None
-    facts = evaluate_launch(kernel.function, launch[0].grid, launch[1])
-    return (facts, launch[1]) if facts is not None and _is_fixed(facts) else None
 
 
 def _is_fixed(facts: LaunchFacts) -> bool:
@@ -127,48 +126,55 @@ def _size_of(dimension: str, sizes: Mapping[str, int]) -> int | None:
 def _launch(
     probe: ProgramProbe, axes: Sequence[int], names: Mapping[str, Value], sizes: Mapping[str, int]
 ) -> tuple[LaunchFacts, Mapping[str, Value]] | None:
-    """The facts of a launch, whose first program stands for all, and its arguments with blocks that nothing sets."""
+    """The facts of a launch, and its arguments with the blocks that nothing sets."""
     spec = probe.function.node.args
-    open_blocks = [
+    constants = [
         item.arg
         for item in (*spec.args, *spec.kwonlyargs)
         if item.arg not in names and item.annotation is not None and "constexpr" in ast.unparse(item.annotation)
     ]
+    if not all(map(BLOCK.search, constants)):
+        return None  # a variant of the kernel
     rows = _rows(probe.function, sizes)
     best: tuple[LaunchFacts, Mapping[str, Value]] | None = None
     block = _TILE
     while block <= _LARGEST_BLOCK:
-        probe.arguments = {**names, **dict.fromkeys(open_blocks, block)}
+        probe.arguments = {**names, **dict.fromkeys(constants, block)}
         grid = _grid(probe, axes, rows)
-        facts = evaluate_launch(probe.function, grid, probe.arguments, quick=True) if grid is not None else None
+        facts = evaluate_launch(probe.function, grid, probe.arguments) if grid is not None else None
         if facts is None or not _is_fixed(facts):
-            break
+            return None
+        if not constants:
+            return facts, probe.arguments
         # A larger tile stores the same, a larger block of a dimension stores more until it covers it.
-        if best is not None and _stored(facts) <= _stored(best[0]) and _is_enough(best[0], block // 2):
-            break
+        if best is not None and _likely(facts, "stored") < _MORE * _likely(best[0], "stored"):
+            # What a tile saves by reuse depends on its size.
+            if max(_likely(facts, "loaded"), 1) * _MORE < _likely(best[0], "loaded"):
+                return None
+            if _is_enough(best[0], block // 2):
+                return best
         best, block = (facts, probe.arguments), 2 * block
-        if not open_blocks:
-            break
-    return best
+    return None
 
 
 def _is_enough(facts: LaunchFacts, block: int) -> bool:
     """Return whether a program does as much as those of most kernels."""
-    return block >= _ENOUGH or _stored(facts) >= _ENOUGH * _BYTES * facts.programs
+    return block >= _ENOUGH or _likely(facts, "stored") >= _ENOUGH * _BYTES * facts.programs
 
 
-def _stored(facts: LaunchFacts) -> float:
-    return facts.counts["stored"].likely
+def _likely(facts: LaunchFacts, name: str) -> float:
+    return facts.counts[name].likely
 
 
 def _grid(probe: ProgramProbe, axes: Sequence[int], rows: int) -> tuple[int, ...] | None:
     """The grid that covers once what is stored; None where an axis has no end."""
     grid = [1, 1, 1]
-    free = [axis for axis in axes if probe.stores(_place(axis, _MOST_PROGRAMS))]
+    last = {axis: probe.moves(_place(axis, _MOST_PROGRAMS)) for axis in axes}
+    free = [axis for axis, (_, stored) in last.items() if stored]
     if free and (len(free) > 1 or not rows):
         return None
-    for axis in axes:
-        grid[axis] = rows if axis in free else _end(lambda number, axis=axis: probe.stores(_place(axis, number)))  # type: ignore[misc]
+    for axis, (loaded, _) in last.items():
+        grid[axis] = rows if axis in free else _end(probe, axis, loads_end=not loaded)
     return tuple(grid) if all(grid) else None
 
 
@@ -198,12 +204,17 @@ def _axes(function: SourceFunction) -> list[int] | None:
     return sorted(found)
 
 
-def _end(stored: Callable[[int], float]) -> int:
-    """The first place that stores nothing, of an axis that has an end."""
+def _end(probe: ProgramProbe, axis: int, *, loads_end: bool) -> int:
+    """The first place on an axis that stores nothing, and loads nothing if there is such a place."""
+
+    def works(number: int) -> bool:
+        loaded, stored = probe.moves(_place(axis, number))
+        return stored > 0 or (loads_end and loaded > 0)
+
     low, high = -1, 0
-    while stored(high):
+    while works(high):
         low, high = high, 2 * high + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if stored(middle) else (low, middle)
+        low, high = (middle, high) if works(middle) else (low, middle)
     return high
