@@ -32,7 +32,10 @@ def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> 
         return None
     # The launches of a long loop that was followed in part are like those that were followed.
     cost = _cost(facts.facts, facts.launches / len(facts.facts), device)
-    return replace(cost, assumed=facts.assumed) if cost is not None else None
+    if cost is None or not facts.assumed:
+        return cost
+    # What bounds a launch depends on the size of its blocks, which is a guess.
+    return replace(cost, assumed=True, bound=None)
 
 
 def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -> LaunchCost | None:

@@ -38,7 +38,20 @@ def test_what_data_decide_is_a_range() -> None:
     masked = replace(COST, moved=AmountRange(2.0**20, 2.0**22, 2.0**22), flops=AmountRange(0.0, 1e6, 2e6), launches=3)
     assert amounts(masked).startswith("moves 1 MiB to 4 MiB (32 MiB distinct), 0 FLOP to 2 MFLOP, ")
     assert "; 3 launches, " in amounts(masked)
-    assert amounts(replace(COST, assumed=True)) == f"in a launch that covers the output once: {amounts(COST)}"
+
+
+def test_of_an_assumed_launch_only_bytes_are_stated() -> None:
+    cost = replace(COST, assumed=True, bound=None)
+    assert amounts(cost).endswith(" distinct) in a launch that covers the output once")
+    assert "FLOP" not in amounts(cost)
+    prediction = replace(FAST, launch=cost)
+    assert cells(prediction)["bound by"] == ""
+    assert note(prediction).endswith("of the roofline")
+    assert "bound" not in note(prediction)
+    fields = launch_fields(prediction)
+    assert fields is not None
+    assert [fields[name] for name in ("flops", "intensity", "programs", "bound")] == [None] * 4
+    assert fields["moved_bytes"]["likely"] == COST.moved.likely
 
 
 def test_a_line_for_each_workload_names_its_sizes() -> None:
