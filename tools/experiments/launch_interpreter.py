@@ -125,7 +125,7 @@ def _count_operations() -> None:
         builder.create_dot, lambda result, args: 2.0 * result.data.size * args[0].data.shape[-1]
     )
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
-        kind.apply_impl = _counted_combination(kind.apply_impl)  # type: ignore[method-assign]
+        kind.apply_impl = _counted_combination(kind.apply_impl)
     place = builder.set_grid_idx
 
     def next_program(self: Any, *args: Any) -> None:

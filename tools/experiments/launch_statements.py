@@ -105,7 +105,7 @@ def judge(file: str, text: str, workload: Mapping[str, str], ask: Interpreter) -
     stated, launches = launch_cost(text, workload, None), _launches(text, workload)
     if stated is None or not launches:
         return {"outcome": "silent"}
-    cases = [
+    cases: list[dict[str, Any]] = [
         {
             "text": file,
             "kernel": name,
@@ -129,7 +129,7 @@ def judge(file: str, text: str, workload: Mapping[str, str], ask: Interpreter) -
     }  # fmt: skip
 
 
-def _launches(text: str, workload: Mapping[str, str]) -> list[tuple[str, tuple[int, ...], Mapping[str, Value]]]:
+def _launches(text: str, workload: Mapping[str, str]) -> list[tuple[str, tuple[int, ...], dict[str, Value]]]:
     """The launches that the statements are about: kernel, grid and arguments."""
     program = read_program(text)
     if program is None:

@@ -61,7 +61,8 @@ def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -
         part = launch_times(each, card, architecture)
         bound = _bound(part, each.programs, card)
         seconds[bound] = seconds.get(bound, 0.0) + times * part.bound
-    return replace(cost, roofline=roofline, bound=max(seconds, key=lambda name: seconds[name]))
+    longest = max(seconds, key=lambda name: seconds[name])
+    return replace(cost, roofline=roofline, bound=longest)
 
 
 def _total(launches: tuple[LaunchFacts, ...], times: float, names: tuple[str, ...]) -> AmountRange:

@@ -102,7 +102,7 @@ def _arguments(kernel: Kernel, sizes: Mapping[str, int], dtype: str) -> dict[str
 
 def _strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
     """The strides of contiguous tensors, whose dimensions the last words or letters of the names tell."""
-    width = next((value for name, value in reversed(sizes.items()) if name not in _ROW_NAMES), 1)
+    width = next((value for name, value in reversed(list(sizes.items())) if name not in _ROW_NAMES), 1)
     tensors: dict[str, list[tuple[str, str]]] = {}
     for name in names:
         stem = re.sub(_STRIDE, "", name.lower()).strip("_").replace("__", "_")
@@ -184,7 +184,8 @@ def _place(axis: int, number: int) -> tuple[int, ...]:
 
 def _rows(function: SourceFunction, sizes: Mapping[str, int]) -> int:
     """How many rows there are by the sizes that the kernel does not read; 0 if they do not say it."""
-    read = {node.id.lower() for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    body = function.node.body if isinstance(function.node.body, list) else [function.node.body]
+    read = {node.id.lower() for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
     unused = [value for name, value in sizes.items() if name not in read]
     return math.prod(unused) if unused else 0
 
@@ -198,9 +199,10 @@ def _axes(function: SourceFunction) -> list[int] | None:
                 return None
             if node.func.attr == "program_id":
                 given = [*node.args, *(item.value for item in node.keywords)]
-                if not (given and isinstance(given[0], ast.Constant) and given[0].value in (0, 1, 2)):
+                axis = given[0].value if given and isinstance(given[0], ast.Constant) else None
+                if not isinstance(axis, int) or not 0 <= axis < 3:
                     return None
-                found.add(given[0].value)
+                found.add(axis)
     return sorted(found)
 
 
