@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 ARROW = "\u00b7"
 ASSUMED = "# sizes assumed: "
@@ -76,6 +76,9 @@ COMMUTATIVE = frozenset(words("Add And BitwiseAnd BitwiseOr BitwiseXor Equal Max
 OPERATORS: tuple[str, ...] = tuple(
     sorted({*ELEMENTWISE, *BROADCAST, *NORMALIZATION, *POOLS, *GLOBAL_POOLS, *REDUCTIONS, *PRODUCTS, *MOVES})
 )
+
+_WEIGHTED = frozenset((*PRODUCTS, *NORMALIZATION))
+_WINDOWED = frozenset(("Conv", "ConvTranspose", *POOLS))
 
 #: What the tokenizer should hold as single tokens.
 SYMBOLS: tuple[str, ...] = (
@@ -148,7 +151,7 @@ class Node:
     @property
     def refs(self) -> tuple[Edge, ...]:
         """The operands that are computed, not constant."""
-        return tuple(operand for operand in self.operands if isinstance(operand, Edge))
+        return tuple([operand for operand in self.operands if isinstance(operand, Edge)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,11 @@ class Graph:
 
 def elements(shape: Shape) -> int:
     """The number of elements, unknown sizes (a batch, mostly) counted as one."""
-    return min(math.prod(max(size, 0) for size in shape or () if isinstance(size, int)), _MOST_ELEMENTS)
+    count = 1
+    for size in shape or ():
+        if isinstance(size, int):
+            count *= max(size, 0)
+    return min(count, _MOST_ELEMENTS)
 
 
 def users(graph: Graph) -> list[list[int]]:
@@ -208,21 +215,15 @@ def ordered(graph: Graph) -> Graph:
     for number in order:
         node = graph.nodes[number]
         operands = [_moved(operand, positions) for operand in node.operands]
-        if node.operator in (*PRODUCTS, *NORMALIZATION):
+        if node.operator in _WEIGHTED:
             operands[1:] = [_without_values(operand) for operand in operands[1:]]
         if node.operator in COMMUTATIVE:
             operands.sort(key=_position)
         while operands and operands[-1] is None:
             operands.pop()
-        nodes.append(
-            replace(
-                node,
-                operands=tuple(operands),
-                attributes=_plain_attributes(node),
-                shapes=tuple(_renamed(shape, symbols) for shape in node.shapes[: max(1, used[number])]),
-                bodies=tuple(ordered(body) for body in node.bodies),
-            )
-        )
+        shapes = tuple([_renamed(shape, symbols) for shape in node.shapes[: max(1, used[number])]])
+        bodies = tuple([ordered(body) for body in node.bodies])
+        nodes.append(Node(node.operator, tuple(operands), _plain_attributes(node), shapes, bodies))
     outputs = tuple(_moved(operand, positions) for operand in graph.outputs)
     return Graph(inputs, tuple(nodes), outputs, graph.assumed, graph.sizes, graph.shared)
 
@@ -300,20 +301,23 @@ def _moved(operand: Operand, positions: dict[int, int]) -> Operand:
         return Edge(positions[operand.node], operand.output) if operand.node >= 0 else operand
     if isinstance(operand, Constant) and operand.values is not None:
         if operand.elements > MAX_VALUES or any(math.isnan(value) for value in operand.values):
-            return replace(operand, values=None)
-        return replace(operand, values=tuple(_short(value) for value in operand.values))
+            return Constant(operand.shape, operand.dtype)
+        return Constant(operand.shape, operand.dtype, tuple([_short(value) for value in operand.values]))
     return operand
 
 
 def _without_values(operand: Operand) -> Operand:
     """The values of a weight do not matter for cost, however few they are."""
-    return replace(operand, values=None) if isinstance(operand, Constant) and operand.dtype != "int64" else operand
+    is_weight = isinstance(operand, Constant) and operand.dtype != "int64" and operand.values is not None
+    return Constant(operand.shape, operand.dtype) if is_weight and isinstance(operand, Constant) else operand
 
 
 def _plain_attributes(node: Node) -> tuple[tuple[str, Attribute], ...]:
     """By name, without lists of defaults (stride 1, no padding)."""
+    if not node.attributes:
+        return ()
     kept = {key: _rounded(value) for key, value in node.attributes}
-    if node.operator in ("Conv", "ConvTranspose", *POOLS):
+    if node.operator in _WINDOWED:
         for name, usual in (("strides", 1), ("dilations", 1), ("pads", 0)):
             value = kept.get(name)
             if isinstance(value, tuple) and set(value) == {usual}:
@@ -341,9 +345,9 @@ def _short(value: float) -> float:
 
 
 def _renamed(shape: Shape, symbols: dict[str, str]) -> Shape:
-    if shape is None:
-        return None
-    return tuple(size if isinstance(size, int) else _symbol(size, symbols) for size in shape)
+    if shape is None or all(isinstance(size, int) for size in shape):
+        return shape
+    return tuple([size if isinstance(size, int) else _symbol(size, symbols) for size in shape])
 
 
 def _symbol(size: str, symbols: dict[str, str]) -> str:

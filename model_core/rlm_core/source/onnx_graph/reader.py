@@ -151,6 +151,8 @@ class _GraphReader:
         self._onnx = onnx
         self._deadline = deadline
         self._versions = versions
+        self._known_defaults: dict[tuple[str, str], dict[str, Attribute | None]] = {}
+        self._known_types: dict[int, str] = {}
         self._of_shapes: dict[int, Constant] = {}  # the constants that were computed from shapes, by id
 
     def graph(self, proto: onnx.GraphProto, outer: Mapping[str, tuple[Operand, Value]]) -> Graph:
@@ -194,7 +196,7 @@ class _GraphReader:
         values: dict[str, Value],
         known: Mapping[str, Value],
     ) -> None:
-        self._deadline.check()
+        self._deadline.step()
         folded = self._folded(node)
         if folded is not None:
             names[node.output[0]], values[node.output[0]] = folded, Value(folded.shape, folded.dtype)
@@ -318,6 +320,12 @@ class _GraphReader:
         return None
 
     def _defaults(self, operator: str, domain: str) -> dict[str, Attribute | None]:
+        known = self._known_defaults.get((operator, domain))
+        if known is None:
+            known = self._known_defaults[operator, domain] = self._defaults_in_schema(operator, domain)
+        return known
+
+    def _defaults_in_schema(self, operator: str, domain: str) -> dict[str, Attribute | None]:
         try:
             schema = self._onnx.defs.get_schema(operator, self._versions.get(domain, 1), domain)
         except Exception:  # the error class moved between versions of onnx
@@ -338,6 +346,12 @@ class _GraphReader:
         return Value(tuple(_size(dim) for dim in tensor.shape.dim), dtype)
 
     def _dtype(self, number: int) -> str:
+        known = self._known_types.get(number)
+        if known is None:
+            known = self._known_types[number] = self._type_name(number)
+        return known
+
+    def _type_name(self, number: int) -> str:
         try:
             name = self._onnx.TensorProto.DataType.Name(number).lower()
         except ValueError:

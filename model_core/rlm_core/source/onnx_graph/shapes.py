@@ -71,6 +71,8 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     if not shapes or any(shape is None for shape in shapes):
         return None
     known = [shape for shape in shapes if shape is not None]
+    if all(shape == known[0] for shape in known[1:]):
+        return known[0]
     rank = max(len(shape) for shape in known)
     padded = [(1,) * (rank - len(shape)) + shape for shape in known]
     return tuple(_joined(sizes) for sizes in zip(*padded, strict=True))

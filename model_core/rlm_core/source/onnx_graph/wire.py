@@ -30,6 +30,7 @@ _MOST_DEPTH = 100  # of messages in each other, as in protobuf
 _LONG_TENSOR = 4096  # bytes; the values of longer ones are weights
 _BLOCK_BYTES = 256 * 2**10
 _HEAD_BYTES = 20  # a key and a length
+_STEPS = 64  # between two looks at the clock
 
 # The fields that are kept, by kind of message and number in onnx.proto: with the kind of message in the field, if any.
 _FIELDS = {
@@ -63,11 +64,18 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._end = seconds, time.thread_time() + seconds
+        self._steps = 0
 
     def check(self) -> None:
         """Raise a ``ModelError`` if the time is over."""
         if time.thread_time() > self._end:
             raise ModelError(f"too complex to analyse: reading takes more than {self._seconds:g} s; name a part of it")
+
+    def step(self) -> None:
+        """Check at the first step and after every so many: asking for the time takes as long as reading a node."""
+        if not self._steps % _STEPS:
+            self.check()
+        self._steps += 1
 
 
 def without_weights(file: BufferedReader, size: int, deadline: Deadline) -> bytes:
