@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 
 from rlm_core.errors import RlmError
@@ -14,7 +15,8 @@ from tools.data_set import build
 
 from .builder import NetworkBuilder
 from .graphs import export, import_onnx, is_fused_elsewhere
-from .labels import LabelledNetwork, NetworkLabel, read_timm
+from .hub_graphs import export_hub, is_exported
+from .labels import HubNetwork, LabelledNetwork, NetworkLabel, read_hub, read_timm
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -23,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("export", "write the graphs of labelled networks to a folder; continues where it stopped"),
+        ("export-hub", "the same for networks of Qualcomm AI Hub whose package can build them"),
         ("import", "write the graphs of .onnx files named NAME@SIZE.onnx to the folder"),
         ("build", "write the rows of networks whose graphs are in the folder"),
     ):
@@ -32,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             command.add_argument("files", type=Path, nargs="+", metavar="FILE.onnx")
         else:
             command.add_argument("--labels", type=Path, required=True, help="folder with the label files")
-        if name == "export":
+        if name in ("export", "export-hub"):
             command.add_argument("--most", type=int, default=None, help="number of networks (default: all)")
         if name == "build":
             command.add_argument("--out", type=Path, required=True, help="Parquet file to write")
@@ -41,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         build(lambda: NetworkBuilder(chosen.labels, chosen.graphs), chosen.out)
     elif chosen.command == "import":
         _import(chosen.files, chosen.graphs)
+    elif chosen.command == "export-hub":
+        _export_hub(read_hub(chosen.labels), chosen.graphs, chosen.most)
     else:
         _export(read_timm(chosen.labels), chosen.graphs, chosen.most)
 
@@ -61,6 +66,23 @@ def _export_one(network: LabelledNetwork, graphs: Path) -> None:
         export(network, graphs)
     if is_fused_elsewhere(network, graphs):
         export(network, graphs, fused=True)
+
+
+def _export_hub(networks: Sequence[HubNetwork], graphs: Path, most: int | None) -> None:
+    waiting = [network for network in networks if network.source != "git-clone" and not is_exported(network, graphs)]
+    context = get_context("spawn")
+    for network in waiting[:most]:
+        # What a package does to the process, such as a patch of torch or a crash, ends with it.
+        process = context.Process(target=_export_one_of_hub, args=(network, graphs))
+        process.start()
+        process.join()
+
+
+def _export_one_of_hub(network: HubNetwork, graphs: Path) -> None:
+    try:
+        export_hub(network, graphs)
+    except RlmError as error:
+        print(error, file=sys.stderr)
 
 
 def _import(files: Sequence[Path], graphs: Path) -> None:

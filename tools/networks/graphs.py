@@ -67,7 +67,7 @@ def export(network: LabelledNetwork, folder: Path, *, fused: bool = False) -> No
     """
     try:
         model = build(network.name, network.size, fused=fused)
-        text = render(from_model(to_onnx(model, (3, network.size, network.size))))
+        text = render(from_model(to_onnx(model, [_image(network.size)])))
     except (RlmError, RuntimeError, ValueError, TypeError, AssertionError, AttributeError, KeyError) as error:
         raise DataError(f"{network.file}: cannot be exported ({type(error).__name__}: {str(error)[:200]})") from None
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def build(name: str, size: int, *, fused: bool = False) -> Any:
 
     if timm.__version__ != TIMM_VERSION:
         raise DataError(f"timm {timm.__version__} has other networks; run: pip install timm=={TIMM_VERSION}")
-    with _without_initialisation():
+    with without_initialisation():
         model = timm.create_model(name, pretrained=False, exportable=True)
         config = getattr(model, "pretrained_cfg", {})
         if config.get("fixed_input_size") and tuple(config.get("input_size", (0,)))[-1] != size:
@@ -98,14 +98,20 @@ def build(name: str, size: int, *, fused: bool = False) -> Any:
     return timm.utils.reparameterize_model(model) if fused else model
 
 
-def to_onnx(model: Any, image: Sequence[int]) -> Any:
-    """A network for one ``image`` (channels, height, width) as an ONNX model whose large weights have no values."""
+def _image(size: int) -> Any:
+    import torch
+
+    return torch.zeros(1, 3, size, size)
+
+
+def to_onnx(model: Any, inputs: Sequence[Any]) -> Any:
+    """A network for ``inputs``, which are tensors, as an ONNX model whose large weights have no values."""
     import onnx_ir
     import onnxscript.optimizer
     import torch
 
     with torch.no_grad():
-        program = torch.export.export(model, (torch.zeros(1, *image),), strict=False)
+        program = torch.export.export(model, tuple(inputs), strict=False)
     written: Any = torch.onnx.export(program, (), dynamo=True, optimize=False, verbose=False)
     exported: Any = written.model
     for value in exported.graph.initializers.values():
@@ -126,7 +132,7 @@ def _elements(shape: Any) -> int:
     return count
 
 
-def _without_initialisation() -> Any:
+def without_initialisation() -> Any:
     """A context in which torch leaves new weights as they come: random values cost most of the time of building."""
     import torch
     from torch.overrides import TorchFunctionMode

@@ -16,6 +16,7 @@ from pathlib import Path
 from rlm_core.errors import DataError
 
 TIMM = "timm_latency.csv.gz"
+HUB = "qaihub_models.csv.gz"
 _BLIND_ONE_IN = 5
 _WORKLOAD = ("mode", "dtype", "layout", "backend")
 
@@ -51,6 +52,16 @@ class NetworkLabel:
     line: int
 
 
+@dataclass(frozen=True, slots=True)
+class HubNetwork:
+    """A network of Qualcomm AI Hub: ``parameters`` in millions, 0 for unknown, and the ``source`` of its text."""
+
+    name: str
+    group: str
+    parameters: float
+    source: str
+
+
 def is_blind(group: str) -> bool:
     """Return whether a group of networks is kept for the final judgement."""
     return int(hashlib.sha256(f"networks/{group}".encode()).hexdigest()[:8], 16) % _BLIND_ONE_IN == 0
@@ -69,6 +80,23 @@ def read_timm(folder: Path) -> list[NetworkLabel]:
             return [_label(row) for row in rows]
     except (OSError, KeyError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as labels of networks ({error!r})") from None
+
+
+def read_hub(folder: Path) -> list[HubNetwork]:
+    """The networks of Qualcomm AI Hub in the folder of label files.
+
+    Raises:
+        DataError: the file is missing or has other columns.
+    """
+    path = folder / HUB
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            return [
+                HubNetwork(row["model"], row["group"], float(row["params_m"] or 0), row["text_source"])
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as networks of AI Hub ({error!r})") from None
 
 
 def _label(row: Mapping[str, str]) -> NetworkLabel:
