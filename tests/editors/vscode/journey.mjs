@@ -361,7 +361,7 @@ const steps = [
       await person.network().locator('table.operators').nth(1).waitFor();
       const ratios = await person
         .network()
-        .locator('td.number', { hasText: /^[\d.]+×$/ })
+        .locator('td.number', { hasText: /^[\d.]+× \(.+×\)$/ })
         .allInnerTexts();
       if (ratios.length < 5) {
         throw new Error(`ratios are ${ratios.join(', ')}`);
