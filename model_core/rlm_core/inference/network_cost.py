@@ -48,7 +48,7 @@ METRICS: tuple[Metric, ...] = ("latency", "memory")
 _MOST_UNKNOWN = 0.5
 """Of the time: the largest share of kinds of kernels that few measured families have."""
 # What such a kind costs is known to be within this standard deviation of a logarithm of the mean of known kinds. With
-# each known kind declared unknown in turn, 80 % bands then hold for 85 to 93 % of networks, up to a share of .7.
+# each known kind declared unknown in turn, 80 % bands then hold for 81 to 88 % of networks, up to a share of .7.
 _UNKNOWN = 1.2
 _NORMAL = NormalDist()
 # The parts of a workload that say how a network was trained, which its latency does not depend on.
