@@ -100,7 +100,8 @@ def place_text(analysed: AnalysedUnit, prediction: Prediction) -> str:
 
 def _is_shown(name: str, value: str) -> bool:
     """Return whether a part of a network's workload changes its latency much; the rest is in JSON."""
-    return name in ("dtype", "backend") or name.startswith("arg") or (name == "batch" and value != "1")
+    usual = {"batch": "1", "mode": "infer"}.get(name)
+    return name in ("dtype", "backend") or name.startswith("arg") or (usual is not None and value != usual)
 
 
 def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:

@@ -8,8 +8,12 @@ import pytest
 from rlm_core.inference.model_store import builtin
 from rlm_core.inference.network_cost import NetworkCosts
 from rlm_core.inference.network_settings import NETWORK_COSTS
+from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.source.parsed import ParsedSource
+from rlm_core.source.units import find_units
 from rlm_core.types import Abstention, AbstentionCode, CodeText, NetworkParts, OperatorCost, Prediction, Query
 from rlm_lsp.rendering.network_words import bound_words, network_hover, operator_chart
+from rlm_lsp.rendering.prediction_cells import place_text
 
 NET = CodeText("in a 1x64x56x56\n·Conv3x3 64·Relu·Conv3x3 64·Relu·GlobalAveragePool·Flatten·Gemm 10", "onnx", "network")
 
@@ -77,3 +81,19 @@ def test_operators_of_a_hostile_file_are_shown_as_text(answers: list[Prediction]
     answer = replace(answers[0], parts=NetworkParts(0.6, (operator,), 2))
     assert "\x1b" not in network_hover("net.onnx", [answer], markdown=True)
     assert "\x1b" not in network_hover("net.onnx", [answer], markdown=False)
+
+
+def test_a_training_step_and_a_batch_are_named_and_inference_is_not() -> None:
+    unit = find_units(ParsedSource(NET.text.encode(), "onnx"))[0]
+    analysed = AnalysedUnit(unit, NET)
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+
+    def shown(mode: str) -> str:
+        answer = costs.answer(NET, Query("latency", "nvidia-rtx-3090", {"mode": mode}), "model")
+        assert answer is not None
+        assert answer.median is not None
+        return place_text(analysed, answer)
+
+    assert shown("train").endswith("mode=train")
+    assert "mode" not in shown("infer")
+    assert "batch=1024" in shown("infer")
