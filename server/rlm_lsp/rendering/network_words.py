@@ -7,7 +7,7 @@ table of devices; the page in VS Code draws the same from JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlm_core.types import NetworkParts, OperatorCost, Prediction
 
@@ -61,13 +61,14 @@ def operator_name(operator: OperatorCost) -> str:
 def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: bool) -> str:
     """A network as a hover: a row per device, the most expensive operators, and why other numbers are missing."""
     latencies = [answer for answer in predictions if answer.metric == "latency"]
-    others = [answer for answer in predictions if answer.metric != "latency" and answer.median is not None]
+    others = [answer for answer in predictions if answer.metric == "accuracy" and answer.median is not None]
+    memory = {answer.device: labels.median(answer) for answer in predictions if answer.metric == "memory"}
     known = [answer for answer in latencies if answer.median is not None]
     refused = [answer for answer in latencies if answer.median is None]
     title = escaping.code_span(name) if markdown else escaping.printable(name)
     blocks = [f"{title}: predicted latency of one inference" if known else f"{title}: no predicted latency"]
     if known:
-        blocks.append(_table(known, markdown=markdown))
+        blocks.append(_table(known, memory, markdown=markdown))
     blocks += [f"{labels.METRIC_WORDS[answer.metric]} {labels.marked_spread(answer)}" for answer in others]
     parts = next((answer for answer in known if answer.parts is not None and answer.parts.operators), None)
     if parts is not None and parts.parts is not None:
@@ -87,16 +88,19 @@ def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: boo
     return ("\n\n" if markdown else "\n").join(blocks)
 
 
-def _table(known: Sequence[Prediction], *, markdown: bool) -> str:
-    rows = [["device", "batch", "latency", "80 % range", "bound by"]]
+def _table(known: Sequence[Prediction], memory: Mapping[str | None, str], *, markdown: bool) -> str:
+    rows = [["device", "batch", "latency", "80 % range", "memory", "bound by"]]
     for answer in known:
         band = labels.band(answer.metric, answer.band, answer.floor) if answer.band is not None else ""
         bound = _BOUNDS[answer.parts.bound] if answer.parts is not None else ""
-        batch = answer.workload.get("batch", "")
-        rows.append([device_name(answer.device) or "", batch, labels.marked_median(answer), band, bound])
+        batch, peak = answer.workload.get("batch", ""), memory.get(answer.device, "")
+        rows.append([device_name(answer.device) or "", batch, labels.marked_median(answer), band, peak, bound])
     if markdown:
         return escaping.table([list(map(escaping.markdown, row)) for row in rows])
-    lines = (f"{row[0]} (batch {row[1] or 1}): {row[2]}, 80 % range {row[3]}" for row in rows[1:])
+    lines = (
+        f"{row[0]} (batch {row[1] or 1}): {row[2]}, 80 % range {row[3]}{row[4] and f', memory {row[4]}'}"
+        for row in rows[1:]
+    )
     return "\n".join(map(escaping.printable, lines))
 
 

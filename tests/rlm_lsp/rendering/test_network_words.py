@@ -97,3 +97,14 @@ def test_a_training_step_and_a_batch_are_named_and_inference_is_not() -> None:
     assert shown("train").endswith("mode=train")
     assert "mode" not in shown("infer")
     assert "batch=1024" in shown("infer")
+
+
+def test_a_hover_has_the_memory_in_the_row_of_each_device(answers: list[Prediction]) -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    peaks = [costs.answer(NET, Query("memory", answer.device), "model") for answer in answers]
+    both = [*answers, *(peak for peak in peaks if peak is not None)]
+    table = network_hover("net.onnx", both, markdown=True)
+    assert table.count("MiB") + table.count("GiB") == len(answers)
+    text = network_hover("net.onnx", both, markdown=False)
+    assert text.count(", memory ") == len(answers)
+    assert ", memory" not in network_hover("net.onnx", answers, markdown=False)
