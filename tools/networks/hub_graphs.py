@@ -94,14 +94,14 @@ def replace_packages() -> None:
     keys = torch.nn.modules.module._IncompatibleKeys([], [])
     torch.nn.Module.load_state_dict = lambda *_, **__: keys  # type: ignore[method-assign]
     torch.load = torch.hub.load_state_dict_from_url = lambda *_, **__: _EveryKey()  # type: ignore[assignment]
-    loaders = importlib.import_module("qai_hub_models.utils.asset_loaders")
+    loaders: Any = importlib.import_module("qai_hub_models.utils.asset_loaders")
     loaders.CachedWebAsset.fetch = lambda *_, **__: Path("missing")
     loaders.load_torch = lambda *_, **__: _EveryKey()
     with suppress(ImportError):
         weights = importlib.import_module("torchvision.models._api").WeightsEnum
         weights.get_state_dict = lambda *_, **__: {}
     with suppress(ImportError):
-        timm = importlib.import_module("timm")
+        timm: Any = importlib.import_module("timm")
         create = timm.create_model
         timm.create_model = lambda name, pretrained=False, **options: create(name, pretrained=False, **options)
     with suppress(ImportError):
@@ -109,7 +109,7 @@ def replace_packages() -> None:
 
 
 def _replace_loading(transformers: Any) -> None:
-    def built(cls: Any, name: object, *_: object, **options: object) -> Any:
+    def built(cls: Any, name: object, /, *_: object, **options: object) -> Any:
         found = configuration(str(name))
         for key in options:
             if hasattr(found, key):
@@ -145,10 +145,10 @@ class _StandInType(type):
     def __getitem__(cls, key: object) -> _StandInType:
         return cls
 
-    def __or__(cls, other: object) -> _StandInType:  # type: ignore[override]
+    def __or__(cls, other: object) -> _StandInType:
         return cls
 
-    def __ror__(cls, other: object) -> _StandInType:  # type: ignore[override]
+    def __ror__(cls, other: object) -> _StandInType:
         return cls
 
     def __iter__(cls) -> Iterator[Any]:
