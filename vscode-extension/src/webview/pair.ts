@@ -19,14 +19,13 @@ export function compared(first: Network, second: Network): HTMLElement[] {
       element('td', { class: 'number' }, before.workload.batch ?? '1'),
       element('td', { class: 'number' }, `${before.medianText} (${before.bandText})`),
       element('td', { class: 'number' }, `${after.medianText} (${after.bandText})`),
-      element('td', { class: 'number' }, peak(first, before)),
-      element('td', { class: 'number' }, peak(second, after)),
       ...ratioCells(second, after),
+      element('td', { class: 'number' }, [peak(first, before), peak(second, after)].filter(Boolean).join(', ')),
     ]),
   );
   const caption = 'Predicted time of one batch and the ratio with their 80 % ranges, and peak memory';
-  const head = ['Device', 'Batch', first.name, second.name, `Memory ${first.name}`, `Memory ${second.name}`];
-  return [table(caption, [[...head, 'Ratio', 'Second'], rows]), ...operatorCharts([first, second])];
+  const head = ['Device', 'Batch', first.name, second.name, 'Ratio', 'Second', 'Memory of both'];
+  return [table(caption, [head, rows]), ...operatorCharts([first, second])];
 }
 
 function peak({ memory }: Network, { device }: Prediction): string {
