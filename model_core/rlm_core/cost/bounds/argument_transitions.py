@@ -1,4 +1,8 @@
-"""How a recursive call changes its arguments: by a share, by a fixed amount, or by splitting a range."""
+"""Recursive calls as transitions: what a call passes on of what it got, and how many such calls end the recursion.
+
+A call is one more iteration of the function that makes it. The bound solver says after how many of them a condition
+on which the function calls itself fails.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +10,153 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..domain.frames import Recursive
-from ..domain.quantities import LINEAR, Quantity
+from ..domain.quantities import LINEAR, Quantity, Range, of_size
 from ..domain.values import Value
+from .solver import NEVER, Gap, iterations, pace
 
 SYMBOL = "#"
+_NONE: Range = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How a recursive call changes a symbol: the share that it passes on, or the fixed amount that it adds.
+    """How a recursive call gets closer to an end, which ``depth`` calls of this kind in a row reach.
 
+    It passes on ``ratio`` of the ``symbol``, or takes the fixed amount ``less`` of what is left where that is 1.
     ``any_less``: a loop makes the call once for each smaller size, or for each one closer to the end.
     """
 
     symbol: str
-    ratio: float
-    added: float
+    depth: Quantity
     step: Recursive
+    less: float = 0.0
+    ratio: float = 1.0
     any_less: bool = False
 
 
-def move_of(step: Recursive, start: Mapping[str, Quantity], bounds: Mapping[str, Quantity]) -> Move | None:
-    """How a recursive call gets closer to its end; None where that is not known."""
-    best: Move | None = None
-    for name, value in step.arguments.items():
-        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
-        if amount is None:
+def moves_of(steps: Sequence[Recursive], start: Mapping[str, Quantity], gaps: Sequence[Gap]) -> list[Move]:
+    """How recursive calls get closer to an end, without those of which that is not known.
+
+    Args:
+        steps: the calls.
+        start: what the symbols stand for in the first call, by symbol.
+        gaps: how far the conditions are from failing on which the function calls itself, in symbols.
+    """
+    left = [(step, _passed_on(step, start)) for step in steps]
+    found: list[tuple[Move, Mapping[str, Quantity]]] = []
+    while left:
+        # What one call brings closer and another takes away ends nothing, unless the other is known to end.
+        ends, usual = (
+            [gap for gap in some if not _goes_both_ways(gap, [after for _, after in left], start)]
+            for some in (gaps, [Gap(of_size(symbol)) for symbol in start])
+        )
+        moves = [(_move_of(step, after, start, ends, usual, found), after) for step, after in left]
+        new = [(move, after) for move, after in moves if move is not None]
+        if not new:
+            break
+        found += new
+        left = [one for one, (move, _) in zip(left, moves, strict=True) if move is None]
+    return [move for move, _ in found]
+
+
+def _goes_both_ways(gap: Gap, afters: Sequence[Mapping[str, Quantity]], start: Mapping[str, Quantity]) -> bool:
+    paces = [change.amount for after in afters if (change := pace(gap, after, start)) and not change.is_share]
+    return any(high < 0 for _, _, high in paces) and any(low > 0 for low, _, _ in paces)
+
+
+def _move_of(
+    step: Recursive,
+    after: dict[str, Quantity],
+    start: Mapping[str, Quantity],
+    gaps: Sequence[Gap],
+    usual: Sequence[Gap],
+    others: Sequence[tuple[Move, Mapping[str, Quantity]]],
+) -> Move | None:
+    """How a call gets closer to an end, or where none is stated to ``usual`` ones; None where that is not known.
+
+    ``others`` are calls that are known to end, with what they pass on.
+    """
+    for symbol, amount in list(after.items()):
+        least, slope, most = amount.terms.get(_linear(symbol), _NONE)
+        per_item = step.times.terms.get(_linear(symbol), _NONE)[1]
+        if not 0 < slope < 0.99 or not per_item:
             continue
-        for symbol in start:
-            key = (((symbol, LINEAR), 1.0),)
-            if key not in amount.terms:
-                continue
-            least, slope, most = amount.terms[key]
-            added = amount.terms.get((), (0.0, 0.0, 0.0))[1]
-            # What is collected of another argument does not end the recursion.
-            if 0 < slope < 0.99 and symbol == step.given.get(name):
-                # The mean over a loop that runs once for each item that is left.
-                per_item = step.times.terms.get(key, (0.0, 0.0, 0.0))[1]
-                if least == most and (per_item > 0 or (per_item < 0 and symbol in bounds)):
-                    return Move(symbol, 1.0, -per_item, step, any_less=True)
-                if per_item < 0:
-                    continue  # a mean between the symbol and an end that is not known
-                return Move(symbol, slope, 0.0, step)
-            # Counting up to a bound takes as many steps as counting down; what only grows says nothing.
-            if abs(slope - 1) < 0.01 and (added < 0 or (added > 0 and symbol in bounds)):
-                move = Move(symbol, 1.0, added, step)
-                best = move if best is None or _rank(move, bounds) > _rank(best, bounds) else best
-    if best is None and step.times.constant is None and not repeats_on_others(step):
+        # The mean over a loop that runs once for each item that is left.
+        upwards = [distance for gap in gaps if (distance := _left_above(gap, symbol)) is not None]
+        if least == most and (per_item > 0 or upwards):
+            span = start[symbol] if per_item > 0 else upwards[0].substituted(start)
+            return Move(symbol, span, step, less=1.0, any_less=True)
+        if per_item < 0:
+            del after[symbol]  # a mean between the symbol and an end that is not known
+    moves = [move for gap in gaps if (move := _closing(gap, after, start, step, others)) is not None]
+    moves = moves or [move for gap in usual if (move := _closing(gap, after, start, step, others)) is not None]
+    if not moves and step.times.constant is None and not repeats_on_others(step):
         # `rest - cost` for each of several costs.
-        best = next((Move(symbol, 1.0, -1.0, step) for symbol in start if falls(step, symbol)), None)
-    return best
+        moves = [Move(symbol, start[symbol], step, less=1.0) for symbol in start if falls(step, symbol)]
+    return min(moves, key=_lateness, default=None)
+
+
+def _closing(
+    gap: Gap,
+    after: Mapping[str, Quantity],
+    start: Mapping[str, Quantity],
+    step: Recursive,
+    others: Sequence[tuple[Move, Mapping[str, Quantity]]],
+) -> Move | None:
+    """How calls close a gap, which the calls among ``others`` may widen; None where they do not."""
+    depth, change = iterations(gap, after, start), pace(gap, after, start)
+    if depth is None or depth == NEVER or change is None:
+        return None
+    # A range is as long as its end, as far as the costs say that depend on it.
+    symbol = max(gap.distance.names & start.keys(), key=lambda name: gap.distance.terms.get(_linear(name), _NONE)[1])
+    if not change.is_share:
+        for other, passed in others:
+            wider = pace(gap, passed, start)
+            if wider is not None and not wider.is_share and wider.amount[1] * change.amount[1] < 0:
+                depth = depth + other.depth.times(abs(wider.amount[1] / change.amount[1]))
+        return Move(symbol, depth, step, less=abs(change.amount[1]))
+    factor = change.amount[1]
+    return Move(symbol, depth, step, ratio=factor if factor < 1 else 1 / factor)
+
+
+def _left_above(gap: Gap, symbol: str) -> Quantity | None:
+    """How far a symbol is from a bound above it; None where a gap is not about that."""
+    slope = gap.distance.terms.get(_linear(symbol), _NONE)[1]
+    if slope > 0 and gap.end == "at other than zero":
+        return gap.distance.times(-1.0)
+    return gap.distance if slope < 0 else None
+
+
+def _lateness(move: Move) -> tuple[bool, float]:
+    """What ends a recursion first: what leaves a share, then the smallest known number of calls."""
+    known = move.depth.constant
+    return move.ratio == 1, known[1] if known is not None else 0.0
+
+
+def _passed_on(step: Recursive, start: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """The value of each symbol in the call, in symbols.
+
+    With the same arguments a recursion would not end: where the only argument that changes may stay as it is, it does
+    not.
+    """
+    after = {}
+    for name, value in step.arguments.items():
+        symbol = step.given.get(name, "")
+        amount = value.size if value.size is not None and value.kind not in ("int", "float") else value.number
+        if symbol in start:
+            amount = of_size(symbol) if amount is None and _is_passed_on(value, symbol) else amount
+            if amount is not None:
+                after[symbol] = amount
+    changed = [symbol for symbol, amount in after.items() if amount != of_size(symbol)]
+    if len(changed) == 1 and len(after) == len(start):
+        [symbol] = changed
+        if after[symbol].terms.get(_linear(symbol), _NONE)[0] == 1:
+            after[symbol] = Quantity({key: (most, most, most) for key, (_, _, most) in after[symbol].terms.items()})
+    return after
+
+
+def _linear(symbol: str) -> tuple[tuple[tuple[str, str], float], ...]:
+    return (((symbol, LINEAR), 1.0),)
 
 
 def is_fixed(step: Recursive, start: Mapping[str, Quantity]) -> bool:
@@ -113,10 +214,6 @@ def _is_passed_on(value: Value, symbol: str) -> bool:
     if value.kind == "unknown":
         return value.name == symbol
     return value.size is not None and value.size.terms == {(((symbol, LINEAR), 1.0),): (1.0, 1.0, 1.0)}
-
-
-def _rank(move: Move, bounds: Mapping[str, Quantity]) -> int:
-    return 2 if move.added < 0 else int(move.symbol in bounds)
 
 
 def falls(step: Recursive, symbol: str) -> bool:

@@ -54,6 +54,18 @@ def comparison(test: ast.expr) -> ast.Compare | None:
     return test if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
 
 
+def negation(test: ast.expr) -> ast.expr:
+    """The condition that holds where another fails."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return operand
+        case ast.BoolOp(op=op, values=values):
+            return ast.BoolOp(ast.And() if isinstance(op, ast.Or) else ast.Or(), [negation(value) for value in values])
+        case ast.Compare(ops=[_, _, *_]):
+            return ast.BoolOp(ast.Or(), [negation(part) for part in parts(test)])
+    return _negated(comparison(test)) or ast.UnaryOp(ast.Not(), test)
+
+
 def ends_inside(block: BlockSyntax) -> bool:
     """Return whether a loop without end may be left."""
     return block.breaks or block.returns or block.raises or block.leaves_program
@@ -100,7 +112,7 @@ def _of_test(context: Context, node: LoopNode, test: ast.expr, moves: Transition
     if walked is not None:
         return walked
     with _in_symbols(context, moves):
-        gap = _gap(context, test)
+        gap = gap_of(context, test)
     grown = context.block(node).grown
     if gap is None or _is_refilled(gap, {moves.symbols[name] for name in moves.symbols if name in grown}):
         return None
@@ -124,7 +136,7 @@ def _in_symbols(context: Context, moves: Transitions) -> Iterator[None]:
         frame.names = names
 
 
-def _gap(context: Context, test: ast.expr) -> Gap | None:
+def gap_of(context: Context, test: ast.expr) -> Gap | None:
     """How far a condition is from failing; None where no number says so."""
     compared = comparison(test)
     if compared is None:

@@ -3,103 +3,109 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 
 from ..domain.syntax import BlockSyntax, Function, nodes_of, walk
+from .conditions import negation, parts
 
-_ENDS = (ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
 _EVEN_BASE = 0.5
 
 
 @lru_cache(maxsize=128)
-def changing_parameters(node: Function) -> dict[str, float] | None:
-    """The parameters that a function's calls of itself change; None for a function that does not call itself.
-
-    The values are the largest constants that the parameters are compared with, which end the recursion.
-    """
+def changing_parameters(node: Function) -> tuple[str, ...] | None:
+    """The parameters that a function's calls of itself change; None for a function that does not call itself."""
     if isinstance(node, ast.Lambda):
         return None
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    is_method = bool(names) and names[0] in ("self", "cls")
-    given = names[1:] if is_method else names
-    changing: dict[str, float] = {}
-    recursive = False
-    comparisons: dict[str, float] = {}
-    for inner in nodes_of(node):
-        if isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method):
-            recursive = True
-            for name, argument in zip(given, inner.args, strict=False):
-                if not (isinstance(argument, ast.Name) and argument.id == name):
-                    changing.setdefault(name, 1.0)
-            for keyword in inner.keywords:
-                if keyword.arg in given and not (
-                    isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
-                ):
-                    changing.setdefault(str(keyword.arg), 1.0)
-        elif isinstance(inner, ast.Compare) and len(inner.ops) == 1:
-            limit = _limit(inner)
-            if limit is not None:
-                comparisons[limit[0]] = max(comparisons.get(limit[0], -math.inf), limit[1])
-    if not recursive:
-        return None
-    return {name: comparisons.get(name, 0.0 if name not in comparisons else 1.0) for name in changing}
+    given = names[1:] if names and names[0] in ("self", "cls") else names
+    changing: dict[str, None] = {}
+    calls = [inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node)]
+    for call in calls:
+        keywords = [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg in given]
+        for name, argument in [*zip(given, call.args, strict=False), *keywords]:
+            if name is not None and not (isinstance(argument, ast.Name) and argument.id == name):
+                changing[name] = None
+    return tuple(changing) if calls else None
 
 
 @lru_cache(maxsize=128)
-def ends_of(node: Function) -> dict[str, tuple[ast.expr, bool]]:
-    """Return what parameters that recursive calls change are compared with, and whether their length is."""
-    found: dict[str, tuple[ast.expr, bool]] = {}
-    changing = changing_parameters(node) or {}
-    for inner in (part for test in _guards(node) for part in walk(test)):
-        if not isinstance(inner, ast.Compare) or len(inner.ops) != 1 or not isinstance(inner.ops[0], _ENDS):
-            continue
-        for side, other in ((inner.left, inner.comparators[0]), (inner.comparators[0], inner.left)):
-            length_of = _length_of(side)
-            name = side.id if isinstance(side, ast.Name) else length_of
-            if name is not None and name in changing:
-                found.setdefault(name, (other, length_of is not None))
-                break
-    return found
+def conditions_to_go_on(node: Function) -> tuple[ast.expr, ...]:
+    """The conditions on which a function calls itself, or on which what it passes on is not what it got.
 
-
-def _guards(node: Function) -> Iterator[ast.expr]:
-    """The conditions on which a function returns or calls itself.
-
-    An error at a largest depth does not count: something else makes a recursion end that is meant to.
+    An error at a largest depth is none: something else makes a recursion end that is meant to.
     """
     if isinstance(node, ast.Lambda):
-        return
+        return ()
+    calls = [inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node)]
+    passed = {part.id for call in calls for part in walk(call) if isinstance(part, ast.Name)}
 
-    def decides(parts: Sequence[ast.AST]) -> bool:
-        return any(
-            isinstance(inner, (ast.Return, ast.Continue, ast.Break, ast.Yield))
-            or (isinstance(inner, ast.Call) and calls_itself(inner, node))
-            for part in parts
-            for inner in walk(part)
-        )
+    def recurs(parts: Sequence[ast.AST]) -> bool:
+        return any(inner in calls for part in parts for inner in walk(part))
 
+    def leaves(parts: Sequence[ast.AST]) -> bool:
+        ends = (ast.Return, ast.Continue, ast.Break, ast.Yield)
+        return any(isinstance(inner, ends) for part in parts for inner in walk(part))
+
+    def changes(parts: Sequence[ast.AST]) -> bool:
+        stores = (inner for part in parts for inner in walk(part) if isinstance(inner, ast.Name))
+        return any(isinstance(inner.ctx, ast.Store) and inner.id in passed for inner in stores)
+
+    found: list[ast.expr] = []
     for inner in nodes_of(node):
         match inner:
-            case ast.If() if decides([*inner.body, *inner.orelse]):
-                yield inner.test
-            case ast.IfExp() if decides([inner.body, inner.orelse]):
-                yield inner.test
-            case ast.While():
-                yield inner.test
-            case ast.BoolOp() if decides(inner.values):
-                yield inner
-            case ast.comprehension():
-                yield from inner.ifs
+            case ast.If(test=test, body=body, orelse=orelse) if recurs(body) == recurs(orelse):
+                if (leaves(body) and not recurs(body)) or (changes(orelse) and not changes(body)):
+                    found.append(negation(test))
+                elif leaves(orelse) or changes(body):
+                    found.append(test)
+            case ast.If(test=test, body=body):
+                found.append(test if recurs(body) else negation(test))
+            case ast.IfExp(test=test, body=body, orelse=orelse) if recurs([body]) != recurs([orelse]):
+                found.append(test if recurs([body]) else negation(test))
+            case ast.While(test=test):
+                found.append(test)
+            case ast.BoolOp(op=op, values=[*values, last]) if recurs([last]):
+                found += values if isinstance(op, ast.And) else [negation(value) for value in values]
+            case ast.comprehension(ifs=ifs):
+                found += ifs
+    return tuple(part for test in found for part in _parts(test) if _is_of_sizes(part))
 
 
-def _length_of(node: ast.expr) -> str | None:
-    """The name in ``len(name)``."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
-        return node.args[0].id if isinstance(node.args[0], ast.Name) else None
-    return None
+@lru_cache(maxsize=128)
+def goes_on_behind(node: Function) -> bool:
+    """Return whether a loop goes on where a recursive call has ended: all calls together see each place once."""
+    if isinstance(node, ast.Lambda):
+        return False
+    calls = [inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node)]
+    passed = {name for call in calls for argument in call.args for name in names_in(argument)}
+    loops = [inner for inner in nodes_of(node) if isinstance(inner, (ast.While, ast.For))]
+    return any(
+        isinstance(part, ast.Assign) and part.value in calls and any(names_in(target) & passed for target in part.targets)
+        for loop in loops
+        for part in walk(loop)
+    )
+
+
+def names_in(part: ast.AST) -> set[str]:
+    """The names in a part of a text."""
+    return {inner.id for inner in walk(part) if isinstance(inner, ast.Name)}
+
+
+def _is_of_sizes(test: ast.expr) -> bool:
+    """Return whether a condition asks for a number or a size, and calls nothing else."""
+    plain = (ast.Name, ast.Compare, ast.Call, ast.Attribute)
+    calls = [part for part in walk(test) if isinstance(part, ast.Call)]
+    return isinstance(test, plain) and all(isinstance(call.func, ast.Name) and call.func.id == "len" for call in calls)
+
+
+def _parts(test: ast.expr) -> Iterator[ast.expr]:
+    """The conditions that one of several consists of."""
+    for value in test.values if isinstance(test, ast.BoolOp) else ():
+        yield from _parts(value)
+    if not isinstance(test, ast.BoolOp):
+        yield from parts(test)
 
 
 def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -117,18 +123,6 @@ def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
         and isinstance(function.value, ast.Name)
         and function.value.id in ("self", "cls")
     )
-
-
-def _limit(test: ast.Compare) -> tuple[str, float] | None:
-    right, op = test.comparators[0], test.ops[0]
-    name = test.left.id if isinstance(test.left, ast.Name) else _length_of(test.left)
-    if name is not None and isinstance(right, ast.Constant) and isinstance(right.value, (int, float)):
-        value = right.value
-        if isinstance(op, (ast.Lt,)):
-            return name, value - 1
-        if isinstance(op, (ast.LtE, ast.Eq, ast.Gt)):
-            return name, value
-    return None
 
 
 @lru_cache(maxsize=128)

@@ -63,15 +63,46 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
     """
     distance, start = without_rest(gap.distance), gap.distance.substituted(starts)
     symbols = [name for name in distance.names if name in starts]
+    if symbols and _is_exact(distance, starts) and not _is_linear(distance, starts):
+        return _power(distance, transitions, starts, symbols) if transitions.keys() >= set(symbols) else None
+    step = pace(gap, transitions, starts)
+    if step is None:
+        return None
+    if not step.is_share:
+        low, likely, high = step.amount
+        if gap.end == "at other than zero" and likely > 0:
+            return _arithmetic(start.times(-1.0), (-high, -likely, -low), gap.end)
+        return _arithmetic(start, step.amount, gap.end)
+    if step.amount[1] > 1:
+        return _multiplied(distance, symbols[0], step.amount, transitions, starts)
+    if gap.end == "below zero" and len(symbols) == 1 and distance.times(step.amount[1]) == transitions[symbols[0]]:
+        fixed = start.constant  # a share of something is not less than nothing
+        return NEVER if fixed is not None and fixed[0] >= 0 else None
+    return _shrunk(distance, step.amount, starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How an iteration closes a gap: the amount that it adds to the distance, or the share that it leaves of it.
+
+    A share above 1 is the factor by which it multiplies the one symbol that goes up to a bound.
+    """
+
+    amount: Range
+    is_share: bool = False
+
+
+def pace(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[str, Quantity]) -> Pace | None:
+    """How iterations move a gap that is linear in its symbols; None where they make something else of it."""
+    distance = without_rest(gap.distance)
+    symbols = [name for name in distance.names if name in starts]
     if not symbols or not _is_exact(distance, starts) or any(symbol not in transitions for symbol in symbols):
         return None
     if not _is_linear(distance, starts):
-        return _power(distance, transitions, starts, symbols)
+        return None
     moved = _moved(distance, transitions, symbols).constant
     if moved is not None:
-        if gap.end == "at other than zero" and moved[1] > 0:
-            start, moved = start.times(-1.0), (-moved[2], -moved[1], -moved[0])
-        return _arithmetic(start, moved, gap.end)
+        return Pace(moved)
     if not all(_is_linear(transitions[symbol], starts) for symbol in symbols):
         return None
     shares = [_share(distance, transitions, symbol) for symbol in symbols]
@@ -79,13 +110,8 @@ def iterations(gap: Gap, transitions: Mapping[str, Quantity], starts: Mapping[st
         return None  # an iteration makes something else of it, such as the next node of a list
     usual = [share[1] for share in shares]
     if max(usual) < _MOST_SHARE and max(usual) - min(usual) < _EQUAL_SHARES:
-        if gap.end == "below zero" and len(symbols) == 1 and distance.times(usual[0]) == transitions[symbols[0]]:
-            fixed = start.constant  # a share of something is not less than nothing
-            return NEVER if fixed is not None and fixed[0] >= 0 else None
-        return _shrunk(distance, shares[0], starts)
-    if len(symbols) == 1 and usual[0] > 1 / _MOST_SHARE:
-        return _multiplied(distance, symbols[0], shares[0], starts)
-    return None
+        return Pace(shares[0], is_share=True)
+    return Pace(shares[0], is_share=True) if len(symbols) == 1 and usual[0] > 1 / _MOST_SHARE else None
 
 
 def _moved(distance: Quantity, transitions: Mapping[str, Quantity], symbols: Sequence[str]) -> Quantity:
@@ -151,10 +177,20 @@ def _shrunk(distance: Quantity, share: Range, starts: Mapping[str, Quantity]) ->
     return _logarithm(own.substituted(starts).times(1 / unit), tuple(1 / max(one, _LEAST_SHARE) for one in share))
 
 
-def _multiplied(distance: Quantity, symbol: str, factor: Range, starts: Mapping[str, Quantity]) -> Quantity | None:
-    """The iterations in which a symbol that each of them multiplies gets beyond a bound."""
+def _multiplied(
+    distance: Quantity,
+    symbol: str,
+    factor: Range,
+    transitions: Mapping[str, Quantity],
+    starts: Mapping[str, Quantity],
+) -> Quantity | None:
+    """The iterations in which a symbol that each of them multiplies gets beyond a bound.
+
+    ``2 * x + 1`` doubles ``x + 1``, so that it moves also from zero.
+    """
     key = _linear(symbol)
-    amount, start = distance.terms[key][1], starts[symbol].constant
+    added = transitions[symbol].terms.get((), _NONE)[1] / (factor[1] - 1)
+    amount, start = distance.terms[key][1], (starts[symbol] + constant(max(added, 0.0))).constant
     if amount >= 0 or (start is not None and start[2] <= 0):
         return None
     bound = Quantity({monomial: value for monomial, value in distance.terms.items() if monomial != key})

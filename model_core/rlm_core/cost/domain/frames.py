@@ -92,11 +92,12 @@ class Frame:
     recursive: list[Recursive] = field(default_factory=list)
     recurses: bool = False
     cached: bool = False
-    # Of a recursive function: the share of calls that end at once, how many checks end them, and the names of the sizes
-    # of its parameters.
+    # Of a recursive function: the share of calls that end at once, how many checks end them, the names of the sizes of
+    # its parameters, and their values.
     base_share: float = 0.5
     checks: int = 1
     given: Mapping[str, str] = field(default_factory=dict)
+    begun: Mapping[str, Value] = field(default_factory=dict)
     handlers: int = 0
     # The share of the runs of the caller that call this function.
     entered: Range = ALWAYS

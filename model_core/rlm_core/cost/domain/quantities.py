@@ -102,7 +102,7 @@ class Quantity:
         if fixed is not None:
             low, likely, high = (math.log2(max(value, 2.0)) for value in fixed)
             return Quantity({(): (low, likely, high)})
-        leading = max(self.terms, key=degree)
+        leading = _leading(self.terms)
         low, likely, high = (math.log2(max(value, 1.0)) for value in self.terms[leading])
         result = Quantity({(): (low, likely, high)}) if high else ZERO
         for (name, form), power in leading:
@@ -121,7 +121,7 @@ class Quantity:
         if fixed is not None:
             low, likely, high = (raised(value, exponent) for value in fixed)
             return Quantity({(): (low, likely, high)})
-        leading = max(self.terms, key=degree)
+        leading = _leading(self.terms)
         low, likely, high = (raised(value, exponent) for value in self.terms[leading])
         return Quantity({tuple((factor, power * exponent) for factor, power in leading): (low, likely, high)})
 
@@ -236,6 +236,11 @@ def _bounded(terms: dict[Monomial, Range]) -> Quantity:
     return Quantity(terms)
 
 
+def _leading(terms: Mapping[Monomial, Range]) -> Monomial:
+    """The term of a sum that grows most; one that is taken away is the last to count."""
+    return max(terms, key=lambda monomial: (terms[monomial][1] > 0, degree(monomial)))
+
+
 @lru_cache(maxsize=4096)
 def _rank(monomial: Monomial) -> tuple[bool, float, float, float]:
     """Return what is kept of a sum: its constant part, then what grows most."""
@@ -289,7 +294,7 @@ def exponential(base: float, exponent: Quantity) -> Quantity:
     fixed = exponent.constant
     if fixed is not None:
         return _raised(base, fixed)
-    leading = max(exponent.terms, key=degree)
+    leading = _leading(exponent.terms)
     names = [name for (name, form), _ in leading if form == LINEAR]
     if not names:
         return exponent

@@ -7,17 +7,24 @@ import ast
 from rlm_core.types import CauseKind
 
 from ..bounds.argument_transitions import SYMBOL
+from ..bounds.conditions import gap_of
 from ..bounds.recursion import recurrence
 from ..bounds.recursion_paths import always_calls_itself, most_calls
-from ..bounds.recursion_syntax import base_share, changing_parameters, checks, ends_of, is_cached
+from ..bounds.recursion_syntax import (
+    base_share,
+    changing_parameters,
+    checks,
+    conditions_to_go_on,
+    goes_on_behind,
+    is_cached,
+)
+from ..bounds.solver import Gap
 from ..domain.context import Context
-from ..domain.dispatch import peek
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
-from ..domain.quantities import LINEAR, LOG, Quantity, of_size
+from ..domain.quantities import Quantity, of_size
 from ..domain.records import replace
-from ..domain.values import number_of
 
 _KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
 
@@ -54,15 +61,13 @@ def symbolic_arguments(context: Context, frame: Frame) -> dict[str, Quantity]:
             size=of_size(symbol) if is_sized else None,
             payload=None,
         )
-    frame.given = given
+    frame.given, frame.begun = given, dict(frame.names)
     return start
 
 
 def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quantity]) -> tuple[Meter, Quantity]:
     """The cost of all calls of a recursive function, and their number."""
     assert frame.node is not None
-    limits = changing_parameters(frame.node) or {}
-    base = max(limits.values(), default=0.0)
     named = (
         value.name
         for value in frame.names.values()
@@ -74,13 +79,13 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
     shape = recurrence(
         frame.recursive,
         start,
-        base,
+        _gaps(context, frame),
         cached=frame.cached,
         base_share=frame.base_share,
         fallback=fallback,
         checks=frame.checks,
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
-        bounds=_bounds(context, frame),
+        goes_on=goes_on_behind(frame.node),
     )
     result = Meter(body.parallel)
     if shape.guessed:
@@ -101,20 +106,11 @@ def _name_of(frame: Frame) -> str:
     return frame.node.name if isinstance(frame.node, (ast.FunctionDef, ast.AsyncFunctionDef)) else "lambda"
 
 
-def _bounds(context: Context, frame: Frame) -> dict[str, Quantity]:
-    """Return what the symbols of arguments are compared with where that ends the recursion, by symbol."""
+def _gaps(context: Context, frame: Frame) -> list[Gap]:
+    """How far the conditions are from failing on which a function calls itself, in the symbols of its arguments."""
     assert frame.node is not None
-    bounds: dict[str, Quantity] = {}
-    for name, (limit, is_length) in ends_of(frame.node).items():
-        value = frame.names.get(name)
-        amount = None if value is None else value.size if is_length else value.number
-        if value is not None and value.kind == "unknown" and value.name:
-            amount = of_size(value.name)
-        if amount is None or len(amount.names) != 1:
-            continue
-        with context.inside(frame):
-            bound = number_of(peek(context, limit))
-        # A power of a counter, such as the length of a table, says nothing of how deep calls get.
-        if bound is not None and all(form in (LINEAR, LOG) for key in bound.terms for (_, form), _ in key):
-            bounds[next(iter(amount.names))] = bound
-    return bounds
+    frame.names = {**frame.names, **frame.begun}
+    with context.inside(frame):
+        gaps = [gap_of(context, test) for test in conditions_to_go_on(frame.node)]
+    # A power of a counter, such as the length of a table, says nothing of how deep calls get.
+    return [gap for gap in gaps if gap is not None and all(p == 1 for key in gap.distance.terms for _, p in key)]
