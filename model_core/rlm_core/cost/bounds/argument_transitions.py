@@ -88,8 +88,12 @@ def _move_of(
             return Move(symbol, span, step, less=1.0, any_less=True)
         if per_item < 0:
             del after[symbol]  # a mean between the symbol and an end that is not known
-    moves = [move for gap in gaps if (move := _closing(gap, after, start, step, others)) is not None]
-    moves = moves or [move for gap in usual if (move := _closing(gap, after, start, step, others)) is not None]
+    stated, likely = (
+        [move for gap in some if (move := _closing(gap, after, start, step, others)) is not None]
+        for some in (gaps, usual)
+    )
+    # Parts of a whole end a recursion whatever else does.
+    moves = [*stated, *(move for move in likely if move.ratio < 1 or not stated)]
     if not moves and step.times.constant is None and not repeats_on_others(step):
         # `rest - cost` for each of several costs.
         moves = [Move(symbol, start[symbol], step, less=1.0) for symbol in start if falls(step, symbol)]
@@ -242,7 +246,7 @@ def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> st
     They do not both take a fixed amount from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink
     a range. Scans from both ends that meet at a pivot take an amount that varies.
     """
-    if len(steps) != 2 or len(start) < 2:
+    if len(steps) != 2 or len(start) < 2 or any(passes_another(step) for step in steps):
         return None
     kept = [
         {name for name in start if any(_is_symbol(value, name) for value in step.arguments.values())} for step in steps

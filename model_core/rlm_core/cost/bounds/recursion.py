@@ -7,7 +7,7 @@ symbol changes (``n - 1``, ``n // 2``, a part of a list) and how many recursive 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..domain.frames import Recursive
@@ -47,7 +47,7 @@ def recurrence(
     fallback: str,
     checks: int = 1,
     most: float = math.inf,
-    goes_on: bool = False,
+    resumed: Set[str] = frozenset(),
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -60,7 +60,7 @@ def recurrence(
         fallback: the name of the size where no argument is known to shrink.
         checks: how many statements end a call at once.
         most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
-        goes_on: whether a call goes on where the one that it made has ended.
+        resumed: the parameters from which a call goes on where the one that it made has ended.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
@@ -81,7 +81,8 @@ def recurrence(
         size = of_size(fallback)
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
     is_walk = any(passes_another(move.step) for move in moves)
-    if not moves or is_walk or goes_on or len(moves) < len(steps):
+    is_resumed = any(move.symbol == move.step.given.get(name) for move in moves for name in resumed)
+    if not moves or is_walk or is_resumed or len(moves) < len(steps):
         return _of_parts(steps, start, fallback, may_guess=not moves and branches * share ** (checks - 1) > _BRANCHING)
     any_less = next((move for move in moves if move.any_less), None)
     if any_less is not None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..domain.records import replace
-from ..domain.syntax import Function
-from .recursion_syntax import calls_itself
+from ..domain.syntax import Function, walk
+from .recursion_syntax import calls_itself, names_in
 
 _NEVER = -math.inf  # calls on a path that nothing takes
 
@@ -97,9 +97,11 @@ def _heaviest(node: ast.FunctionDef | ast.AsyncFunctionDef, weight: float) -> fl
             case ast.For() | ast.AsyncFor() | ast.While():
                 inner, otherwise = of_block(statement.body), of_block(statement.orelse)
                 header = of_expression(statement.test if isinstance(statement, ast.While) else statement.iter)
-                repeated = header + (math.inf if max(inner.behind, inner.again) > 0 else 0.0)
-                ended = otherwise.or_else(_Paths(behind=inner.broken)).or_else(_Paths(_NEVER, left=inner.left))
-                return ended.after(repeated)
+                each = max(inner.behind, inner.again, 0.0) if weight > 0 else 0.0
+                if each and _repeats(statement, node):
+                    header, each = math.inf, 0.0
+                ended = otherwise.after(each).or_else(_Paths(behind=inner.broken))
+                return ended.or_else(_Paths(_NEVER, left=inner.left)).after(header)
             case ast.Try() | ast.TryStar():
                 arms = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
                 last = max(of_block(statement.finalbody).behind, 0.0)
@@ -114,3 +116,34 @@ def _heaviest(node: ast.FunctionDef | ast.AsyncFunctionDef, weight: float) -> fl
 
     paths = of_block(node.body)
     return max(paths.behind, paths.left)
+
+
+def _repeats(loop: ast.For | ast.AsyncFor | ast.While, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether iterations call a function again and again.
+
+    They do so about once where what they compute must equal something that they do not change: ``total + 1 == wanted``.
+    """
+    nodes = [inner for statement in loop.body for inner in walk(statement)]
+    changed = {inner.id for inner in (loop, *nodes) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}
+
+    def picks(test: ast.expr) -> bool:
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(picks(value) for value in test.values)
+        if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+            return False
+        sides = [names_in(side) for side in (test.left, test.comparators[0])]
+        is_plain = not any(isinstance(part, (ast.Subscript, ast.Attribute, ast.Call)) for part in walk(test))
+        return (
+            is_plain and all(sides) and [side.isdisjoint(changed) for side in sides] in ([True, False], [False, True])
+        )
+
+    def calls(part: ast.AST) -> bool:
+        inner = list(ast.iter_child_nodes(part))
+        if isinstance(part, ast.If) and picks(part.test):
+            inner = [part.test, *part.orelse]
+        elif isinstance(part, ast.BoolOp) and isinstance(part.op, ast.And):
+            place = next((place for place, value in enumerate(part.values) if picks(value)), len(part.values))
+            inner = list(part.values[:place])
+        return (isinstance(part, ast.Call) and calls_itself(part, node)) or any(calls(one) for one in inner)
+
+    return any(calls(statement) for statement in loop.body)

@@ -8,10 +8,12 @@ call gets another part; it is not a search.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ..domain.syntax import Function, nodes_of, walk
+from .recursion_paths import most_calls
 from .recursion_syntax import calls_itself
 
 _PUTS = frozenset({"append", "add", "push", "insert", "appendleft"})
@@ -28,6 +30,8 @@ def takes_back(node: Function) -> bool:
     if any(_tries(loop, node) or _tries_on_copies(loop, node) or _resumes(loop, node) for loop in loops):
         return True
     kept, extended = _taken_back(node), _extended(node)
+    if kept and 2 <= most_calls(node) < math.inf and not kept.isdisjoint(_asked(node)):
+        return True  # one way after another, without a loop
     return any(_finds_paths(loop, node, kept, extended) for loop in loops)
 
 
@@ -124,6 +128,16 @@ def _copied(part: ast.expr) -> set[str]:
     return found
 
 
+@lru_cache(maxsize=128)
+def refilled(node: Function) -> frozenset[str]:
+    """The names of containers that hold behind a call what they held before, since it takes back what it puts in."""
+    if isinstance(node, ast.Lambda):
+        return frozenset()
+    kept = _taken_back(node)
+    names = {part.id for part in nodes_of(node) if isinstance(part, ast.Name)}
+    return frozenset(name for name in names if ast.dump(ast.Name(name, ast.Load())) in kept)
+
+
 def _taken_back(node: _Plain) -> set[str]:
     """The containers that a function fills and empties, or in which it marks entries and takes the marks away."""
     marked = [(ast.dump(target), is_empty) for target, is_empty in _entries(node)]
@@ -192,12 +206,12 @@ def _guarded(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, Sequence[
             yield statement.test, loop.body[place + 1 :]
 
 
-def _asked(test: ast.expr) -> Iterator[str]:
-    """The containers that a condition looks something up in."""
+def _asked(test: ast.AST) -> Iterator[str]:
+    """The containers that a condition, or a function, looks something up in."""
     for part in walk(test):
         if isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn)):
             yield ast.dump(part.comparators[0])
-        elif isinstance(part, ast.Subscript):
+        elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
             yield ast.dump(part.value)
             yield _table(part)
 

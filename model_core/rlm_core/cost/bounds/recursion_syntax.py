@@ -74,17 +74,18 @@ def conditions_to_go_on(node: Function) -> tuple[ast.expr, ...]:
 
 
 @lru_cache(maxsize=128)
-def goes_on_behind(node: Function) -> bool:
-    """Return whether a loop goes on where a recursive call has ended: all calls together see each place once."""
+def resumed(node: Function) -> frozenset[str]:
+    """The places at which a loop goes on where a recursive call has ended: all calls together see each place once."""
     if isinstance(node, ast.Lambda):
-        return False
-    calls = [inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node)]
-    passed = {name for call in calls for argument in call.args for name in names_in(argument)}
-    loops = [inner for inner in nodes_of(node) if isinstance(inner, (ast.While, ast.For))]
-    return any(
-        isinstance(part, ast.Assign) and part.value in calls and any(names_in(target) & passed for target in part.targets)
-        for loop in loops
+        return frozenset()
+    return frozenset(
+        name
+        for loop in nodes_of(node)
+        if isinstance(loop, (ast.While, ast.For))
         for part in walk(loop)
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call) and calls_itself(part.value, node)
+        for target in part.targets
+        for name in names_in(target)
     )
 
 

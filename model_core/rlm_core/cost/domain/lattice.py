@@ -21,9 +21,11 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
     if "user-function" in kinds and not is_one_function([value for value in values if value.kind != "none"]):
         # Which one is called is not known.
         return replace(UNKNOWN, bytes=mixed((share, value.bytes) for share, value in branches))
-    if len(kinds) > 1 and all(value.number is not None and value.kind in _NUMERIC for value in values):
+    amounts = [_amount(value) for value in values]
+    if _differ(values) and all(amount is not None for amount in amounts):
         total = sum(share for share, _ in branches) or 1.0
-        numbers = [(share / total, value.number) for share, value in branches if value.number is not None]
+        shared = zip(branches, amounts, strict=True)
+        numbers = [(share / total, amount) for (share, _), amount in shared if amount is not None]
         is_number = all(value.is_number for value in values)
         return Value("unknown", number=mixed(numbers), type="float" if is_number else "")
     if len(kinds) > 1:
@@ -48,6 +50,17 @@ def joined(branches: list[tuple[float, Value]]) -> Value:
         shape=first.shape if all(value.shape == first.shape for value in values) else None,
         optional=first.optional or any(value.optional for value in values),
     )
+
+
+def _amount(value: Value) -> Quantity | None:
+    """The number of what is computed with; an argument counts as one of its name, and a part of an object does not."""
+    return number_of(value) if value.kind in _NUMERIC and "." not in value.name else value.number
+
+
+def _differ(values: list[Value]) -> bool:
+    """Return whether values are of several kinds, or some are numbers and others may be."""
+    known = {(value.kind, value.number is None) for value in values}
+    return len(known) > 1 and any(value.number is not None for value in values)
 
 
 def _with_unknown(known: Value, others: list[tuple[float, Value]], share: float) -> Value:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rlm_core.boundary import absorb
 
 from ..bounds.argument_transitions import SYMBOL
-from ..bounds.recursion_search import takes_back
+from ..bounds.recursion_search import refilled, takes_back
 from ..bounds.recursion_syntax import filled_around
 from ..domain.context import Context, TooComplex
 from ..domain.dispatch import evaluate, execute, peek
@@ -285,8 +285,9 @@ def _bind_around(frame: Frame) -> None:
 
 def _grow_around(frame: Frame, calls: Quantity, start: Mapping[str, Quantity]) -> None:
     """Add what all calls of a nested function put into the containers of the functions around it."""
+    kept = refilled(frame.node) if frame.recursive and frame.node is not None else ()
     for name, (items, bytes_) in frame.put.items():
-        home = frame.parent
+        home = frame.parent if name not in kept else None
         while home is not None and name not in home.names:
             home = home.parent
         outer = home.names[name] if home is not None else None

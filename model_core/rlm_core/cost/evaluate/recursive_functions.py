@@ -15,8 +15,8 @@ from ..bounds.recursion_syntax import (
     changing_parameters,
     checks,
     conditions_to_go_on,
-    goes_on_behind,
     is_cached,
+    resumed,
 )
 from ..bounds.solver import Gap
 from ..domain.context import Context
@@ -85,7 +85,7 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         fallback=fallback,
         checks=frame.checks,
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
-        goes_on=goes_on_behind(frame.node),
+        resumed=resumed(frame.node),
     )
     result = Meter(body.parallel)
     if shape.guessed:
@@ -109,8 +109,9 @@ def _name_of(frame: Frame) -> str:
 def _gaps(context: Context, frame: Frame) -> list[Gap]:
     """How far the conditions are from failing on which a function calls itself, in the symbols of its arguments."""
     assert frame.node is not None
-    frame.names = {**frame.names, **frame.begun}
+    names, frame.names = frame.names, {**frame.names, **frame.begun}
     with context.inside(frame):
         gaps = [gap_of(context, test) for test in conditions_to_go_on(frame.node)]
+    frame.names = names
     # A power of a counter, such as the length of a table, says nothing of how deep calls get.
     return [gap for gap in gaps if gap is not None and all(p == 1 for key in gap.distance.terms for _, p in key)]

@@ -222,6 +222,88 @@ def test_a_sort_by_a_pivot_takes_n_log_n() -> None:
     assert (growth.degree, growth.logs) == (1, 1)
 
 
+_SIFT = """
+def sift(items, end, place):
+    largest = place
+    left, right = 2 * place + 1, 2 * place + 2
+    if left < end and items[left] > items[largest]:
+        largest = left
+    if right < end and items[right] > items[largest]:
+        largest = right
+    if largest != place:
+        items[place], items[largest] = items[largest], items[place]
+        sift(items, end, largest)
+"""
+_SORT = """
+def f(items):
+    count = len(items)
+    for place in range(count // 2, -1, -1):
+        sift(items, count, place)
+    for end in range(count - 1, 0, -1):
+        items[0], items[end] = items[end], items[0]
+        sift(items, end, 0)
+"""
+_SEARCH_OF_RANGE = """
+def f(items, wanted, low, high):
+    if low > high:
+        return -1
+    middle = (low + high) // 2
+    if items[middle] < wanted:
+        return f(items, wanted, middle + 1, high)
+    return f(items, wanted, low, middle - 1)
+"""
+_SELECT = """
+def f(items, low, high, k):
+    if low == high:
+        return items[low]
+    place = low
+    for i in range(low, high):
+        if items[i] < items[high]:
+            place += 1
+    if k < place:
+        return f(items, low, place - 1, k)
+    return f(items, place + 1, high, k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "growth"),
+    [(_SORT, ("items", 1, 1)), (_SEARCH_OF_RANGE, ("", 0, 1)), (_SELECT, ("high", 1, 0))],
+    ids=["heap", "search", "select"],
+)
+def test_branches_that_exclude_each_other_are_alternatives(text: str, growth: tuple[str, int, int]) -> None:
+    [found, *_] = facts_of(text, sift=_SIFT).latency.growth
+    assert (found.degree, found.logs) == growth[1:]
+    assert found.size.startswith(growth[0])
+
+
+def test_calls_behind_an_equality_are_made_about_once() -> None:
+    lines = ["def f(s, index, before):", "    if index == len(s):", "        return True"]
+    loop = ["    for j in range(index, len(s)):", "        value = int(s[index:j + 1])"]
+    call = "            return True\n    return False\n"
+    for test, grows in (("value + 1 == before and f(s, j + 1, value)", False), ("f(s, j + 1, value)", True)):
+        text = "\n".join([*lines, *loop, f"        if {test}:", call])
+        assert any(entry.base > 1 for entry in facts_of(text).latency.growth) is grows
+
+
+def test_what_a_search_takes_back_is_held_once() -> None:
+    text = """
+def f(items):
+    chosen = set()
+    def search(i):
+        if i == len(items):
+            return len(chosen)
+        chosen.add(items[i])
+        found = search(i + 1)
+        chosen.remove(items[i])
+        return max(found, search(i + 1))
+    return search(0)
+"""
+    facts = facts_of(text)
+    assert any(entry.base > 1 for entry in facts.latency.growth)
+    assert all(entry.base == 1 for entry in facts.memory.growth)
+
+
 def test_a_cache_has_an_entry_for_each_combination() -> None:
     text = (
         "def f():\n    costs = [2, 3, 5, 7]\n    @functools.cache\n    def best(i, rest):\n        time.sleep(1)\n"

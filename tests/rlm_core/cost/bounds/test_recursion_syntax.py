@@ -9,8 +9,9 @@ from rlm_core.cost.bounds.recursion_syntax import (
     base_share,
     changing_parameters,
     checks,
-    ends_of,
+    conditions_to_go_on,
     is_cached,
+    resumed,
 )
 from rlm_core.cost.domain.syntax import Function
 from rlm_core.queries.analysis import Analyser
@@ -28,16 +29,15 @@ def function(text: str) -> Function:
     ("text", "changing"),
     [
         ("def f(n):\n    return 1\n", None),
-        ("def f(n):\n    if n < 3:\n        return 1\n    return f(n - 1)\n", {"n": 2}),
-        ("def f(n, k):\n    if n <= 3:\n        return 1\n    return f(n - 1, k)\n", {"n": 3}),
-        ("def f(a):\n    if len(a) == 1:\n        return 1\n    return f(a[1:])\n", {"a": 1}),
-        ("def f(a, n=0):\n    return f(a, n=n + 1)\n", {"n": 0}),
-        ("def f(self, n):\n    return self.f(n - 1)\n", {"n": 0}),
+        ("def f(n):\n    return f(n - 1)\n", ("n",)),
+        ("def f(n, k):\n    return f(n - 1, k)\n", ("n",)),
+        ("def f(a, n=0):\n    return f(a, n=n + 1)\n", ("n",)),
+        ("def f(self, n):\n    return self.f(n - 1)\n", ("n",)),
         ("def f(self, n):\n    return f(n - 1)\n", None),
         ("def f(self, n):\n    return other.f(n - 1)\n", None),
     ],
 )
-def test_the_arguments_that_recursive_calls_change(text: str, changing: dict[str, float] | None) -> None:
+def test_the_arguments_that_recursive_calls_change(text: str, changing: tuple[str, ...] | None) -> None:
     assert changing_parameters(function(text)) == changing
 
 
@@ -68,20 +68,47 @@ def test_checks_end_a_call_without_another() -> None:
     assert checks(function("def f(n):\n    return n and f(n - 1)")) == 1
 
 
+def conditions(text: str) -> list[str]:
+    """The conditions on which a function goes on."""
+    return [ast.unparse(test) for test in conditions_to_go_on(function(text))]
+
+
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
-        ("i == n", {"i": ("n", False)}),
-        ("n <= i", {"i": ("n", False)}),
-        ("len(path) >= k + 1", {"path": ("k + 1", True)}),
-        ("i != n", {}),
-        ("other == n", {}),
+        ("i == n", ["i != n"]),
+        ("n <= i", ["n > i"]),
+        ("not path", ["path"]),
+        ("i < 0 or len(path) >= k + 1", ["i >= 0", "len(path) < k + 1"]),
+        ("i == j == n", ["i != j", "j != n"]),
+        ("done(path)", []),
     ],
 )
-def test_what_ends_a_recursion(end: str, expected: dict[str, tuple[str, bool]]) -> None:
-    text = f"def f(i, path, other):\n    if {end}:\n        return\n    f(i + 1, path + [i], other)"
-    found = ends_of(function(text))
-    assert {name: (ast.unparse(limit), of_length) for name, (limit, of_length) in found.items()} == expected
+def test_a_function_goes_on_where_what_ends_it_does_not_hold(end: str, expected: list[str]) -> None:
+    assert conditions(f"def f(i, path):\n    if {end}:\n        return\n    f(i + 1, path + [i])") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    if low < high:\n        f(low + 1, high)\n", ["low < high"]),
+        ("    if low >= high:\n        x = 1\n    else:\n        f(low + 1, high)\n", ["low < high"]),
+        ("    return f(low + 1, high) if low < high else 0\n", ["low < high"]),
+        ("    return low < high and f(low + 1, high)\n", ["low < high"]),
+        ("    return low >= high or f(low + 1, high)\n", ["low < high"]),
+        ("    if low < high:\n        f(low + 1, high)\n    else:\n        f(low, high - 1)\n", []),
+        ("    best = low\n    if 2 * low < high:\n        best = 2 * low\n    f(best, high)\n", ["2 * low < high"]),
+    ],
+)
+def test_a_function_goes_on_where_it_calls_itself_with_something_else(body: str, expected: list[str]) -> None:
+    assert conditions(f"def f(low, high):\n{body}") == expected
+
+
+def test_a_loop_goes_on_where_a_call_ended() -> None:
+    loop = "def f(tokens, i):\n    while i < len(tokens):\n        {} = f(tokens, i + 1)\n    return i\n"
+    assert resumed(function(loop.format("i"))) == {"i"}
+    assert resumed(function(loop.format("i, value"))) == {"i", "value"}
+    assert resumed(function("def f(tokens, i):\n    i = f(tokens, i + 1)\n    return i\n")) == frozenset()
 
 
 @pytest.mark.parametrize("guard", ["if depth > limit:\n        raise ValueError", "assert depth <= limit"])
@@ -89,7 +116,7 @@ def test_an_error_at_a_largest_depth_does_not_end_a_recursion(guard: str) -> Non
     text = (
         f"def f(text, depth, limit):\n    {guard}\n    if not text:\n        return\n    f(text[1:], depth + 1, limit)"
     )
-    assert ends_of(function(text)).keys().isdisjoint({"depth"})
+    assert conditions(text) == ["text"]
 
 
 def test_the_syntax_of_a_function_is_read_once_however_often_it_is_called() -> None:

@@ -154,3 +154,12 @@ def test_the_first_of_several_conditions_to_fail_ends_a_loop() -> None:
     assert sooner.constant is not None
     assert sooner.constant[0] == 0
     assert sooner.constant[2] == 8
+
+
+@given(st.integers(2, 5), st.integers(0, 9), st.integers(0, 50), st.integers(1, 5000))
+def test_what_is_multiplied_and_moved_ends_also_from_zero(factor: int, added: int, start: int, bound: int) -> None:
+    assume(start or added)
+    expected = counted(bound - start, lambda distance: bound - (factor * (bound - distance) + added), "at zero")
+    found = solved(constant(bound) - X, "at zero", X.times(factor) + constant(added), start)
+    assert found is not None
+    assert found.evaluate(lambda name: 0.0)[1] == pytest.approx(expected, abs=2)
