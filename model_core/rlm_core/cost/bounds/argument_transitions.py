@@ -22,7 +22,8 @@ _NONE: Range = (0.0, 0.0, 0.0)
 class Move:
     """How a recursive call gets closer to an end, which ``depth`` calls of this kind in a row reach.
 
-    It passes on ``ratio`` of the ``symbol``, or takes the fixed amount ``less`` of what is left where that is 1.
+    It passes on ``ratio`` of the ``symbol``, or takes the amount ``less`` of what is left where that is 1; where it
+    ``varies``, that is a likely one.
     ``any_less``: a loop makes the call once for each smaller size, or for each one closer to the end.
     """
 
@@ -31,6 +32,7 @@ class Move:
     step: Recursive
     less: float = 0.0
     ratio: float = 1.0
+    varies: bool = False
     any_less: bool = False
 
 
@@ -118,7 +120,8 @@ def _closing(
             wider = pace(gap, passed, start)
             if wider is not None and not wider.is_share and wider.amount[1] * change.amount[1] < 0:
                 depth = depth + other.depth.times(abs(wider.amount[1] / change.amount[1]))
-        return Move(symbol, depth, step, less=abs(change.amount[1]))
+        low, likely, high = change.amount
+        return Move(symbol, depth, step, less=abs(likely), varies=low < high)
     factor = change.amount[1]
     return Move(symbol, depth, step, ratio=factor if factor < 1 else 1 / factor)
 

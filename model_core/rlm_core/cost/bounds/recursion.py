@@ -159,13 +159,13 @@ def _counted(
     # How many calls in a row end the recursion, by what they change: the smallest step takes most.
     depths = {move.symbol: move.depth for move in sorted(moves, key=lambda move: -move.less)}
     known = [fixed for levels in depths.values() if (fixed := levels.constant) is not None]
-    counted = {name: levels if levels.constant is None else levels + ONE for name, levels in depths.items()}
-    depth = counted[symbol]
+    depth = depths[symbol] if depths[symbol].constant is None else depths[symbol] + ONE
     if cached:
         # One call for each combination of arguments; of those that fall by amounts that vary some are never met.
-        calls = depth
-        for name, levels in counted.items():
-            calls = calls if name == symbol else calls * levels
+        met = {move.symbol: move.depth.times(move.less) if move.varies else depths[move.symbol] for move in moves}
+        calls = ONE
+        for levels in met.values():
+            calls = calls * (levels if levels.constant is None else levels + ONE)
         for name in others:
             calls = calls if name in depths else calls * start.get(name, of_size(name)) * constant(_FEWEST_MET, 1.0)
         return Recurrence(calls, depth, symbol, 1.0, 1.0, "calls itself")

@@ -179,8 +179,22 @@ def literal(value: Any) -> Value:
         return Value("bytes", value, size=constant(len(value)), item=Value("int"))
     if isinstance(value, tuple):
         kept = value if is_bounded(value) else MISSING
-        return Value("tuple", kept, size=constant(len(value)), item=literal(value[0]) if value else UNKNOWN)
+        return Value("tuple", kept, size=constant(len(value)), item=_item_of(value))
     return UNKNOWN
+
+
+def _item_of(values: tuple[Any, ...]) -> Value:
+    """An item of a tuple of constants: of numbers, one from the least to the largest; of others, one like the first."""
+    if not values:
+        return UNKNOWN
+    first = literal(values[0])
+    if any(value != values[0] for value in values) and all(type(value) in (int, float) for value in values):
+        numbers = [literal(value).number for value in values]
+        amounts = [number.constant[1] for number in numbers if number is not None and number.constant is not None]
+        if len(amounts) == len(values):
+            mean = sum(amounts) / len(amounts)
+            return Value(first.kind, number=constant(min(amounts), max(amounts), mean))
+    return first
 
 
 def number_of(value: Value) -> Quantity | None:
