@@ -69,7 +69,7 @@ def recurrence(
     if not steps:
         return Recurrence(constant(1.0, 2.0, 1.0 + _SWAPPED), ONE, "", 1.0, 1.0, "calls itself")
     end = split_range(steps, start)
-    if end is not None:
+    if end is not None and not cached:
         size = of_size(end)
         if most < 2:
             return Recurrence(size.log(), size.log(), end, 0.5, 1.0, "halves its input")
