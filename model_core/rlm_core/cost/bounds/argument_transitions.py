@@ -244,35 +244,14 @@ def grows(value: Value, start: Mapping[str, Quantity]) -> bool:
 
 
 def split_range(steps: Sequence[Recursive], start: Mapping[str, Quantity]) -> str | None:
-    """The symbol of the end of a range that two calls split: one passes on its start, the other its end.
-
-    They do not both take a fixed amount from an end, as ``start + 1`` and ``end - 1`` do: those are all ways to shrink
-    a range. Scans from both ends that meet at a pivot take an amount that varies.
-    """
+    """The symbol of the end of a range that two calls split somewhere: one passes on its start, the other its end."""
     if len(steps) != 2 or len(start) < 2 or any(passes_another(step) for step in steps):
         return None
     kept = [
         {name for name in start if any(_is_symbol(value, name) for value in step.arguments.values())} for step in steps
     ]
     first, second = kept[0] - kept[1], kept[1] - kept[0]
-    if len(first) != 1 or len(second) != 1:
-        return None
-    [begin], [end] = first, second
-    moved = all(_has(step, name) for step, name in zip(steps, (end, begin), strict=True))
-    return None if moved else end
-
-
-def _has(step: Recursive, symbol: str) -> bool:
-    """Return whether a recursive call passes on a symbol with the same amount added or taken away in each run."""
-    key = (((symbol, LINEAR), 1.0),)
-    return any(
-        amount is not None
-        and key in amount.terms
-        and abs(amount.terms[key][1] - 1) < 0.01
-        and len(set(amount.terms.get((), (0.0,)))) == 1
-        for value in step.arguments.values()
-        for amount in (value.number, value.size)
-    )
+    return next(iter(second)) if len(first) == len(second) == 1 else None
 
 
 def _is_symbol(value: Value, symbol: str) -> bool:

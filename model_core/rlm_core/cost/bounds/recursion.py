@@ -68,13 +68,13 @@ def recurrence(
     steps = [step for step in steps if not swaps(step, start)]
     if not steps:
         return Recurrence(constant(1.0, 2.0, 1.0 + _SWAPPED), ONE, "", 1.0, 1.0, "calls itself")
-    end = split_range(steps, start)
-    if end is not None and not cached:
+    moves = moves_of(steps, start, gaps)
+    end = split_range(steps, start) if len(moves) < len(steps) else None
+    if end is not None:
         size = of_size(end)
         if most < 2:
             return Recurrence(size.log(), size.log(), end, 0.5, 1.0, "halves its input")
         return Recurrence(size.times(1.5), size.log(), end, 0.5, 2.0, "halves its input", share)
-    moves = moves_of(steps, start, gaps)
     # A call with fixed arguments, such as the last step of a tower, makes none that the others do not count.
     steps = [step for step in steps if not is_fixed(step, start)] or steps
     if any(step.tries for step in steps) and len(moves) < len(steps) and not cached:

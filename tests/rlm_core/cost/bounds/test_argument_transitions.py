@@ -93,7 +93,7 @@ def test_what_is_left_after_something_else_falls() -> None:
     [
         (LOW + constant(0.0, 9.0), HIGH, "high"),  # the middle is somewhere behind the start
         ((LOW + HIGH).times(0.5), HIGH, "high"),
-        (HIGH - constant(1), HIGH, None),  # both ends are taken from: all ways to shrink a range
+        (HIGH, HIGH - constant(1), None),  # both keep the end of the first
     ],
 )
 def test_a_range_is_split_where_only_one_call_takes_from_an_end(
