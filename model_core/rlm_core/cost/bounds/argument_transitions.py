@@ -114,7 +114,9 @@ def _closing(
     if depth is None or depth == NEVER or change is None:
         return None
     # A range is as long as its end, as far as the costs say that depend on it.
-    symbol = max(gap.distance.names & start.keys(), key=lambda name: gap.distance.terms.get(_linear(name), _NONE)[1])
+    symbol = max(
+        sorted(gap.distance.names & start.keys()), key=lambda name: gap.distance.terms.get(_linear(name), _NONE)[1]
+    )
     if not change.is_share:
         for other, passed in others:
             wider = pace(gap, passed, start)
