@@ -111,12 +111,12 @@ def _closing(
 ) -> Move | None:
     """How calls close a gap, which the calls among ``others`` may widen; None where they do not."""
     depth, change = iterations(gap, after, start), pace(gap, after, start)
-    if depth is None or depth == NEVER or change is None:
+    if depth is None or depth == NEVER or change is None or gap.distance.names.isdisjoint(step.given.values()):
         return None
-    # A range is as long as its end, as far as the costs say that depend on it.
-    symbol = max(
-        sorted(gap.distance.names & start.keys()), key=lambda name: gap.distance.terms.get(_linear(name), _NONE)[1]
-    )
+    # A range is as long as its end: the costs that depend on it name that.
+    names = [name for name in step.given.values() if name in gap.distance.names and name in start]
+    slopes = {name: gap.distance.terms.get(_linear(name), _NONE)[1] for name in names}
+    symbol = names[-1] if gap.end == "at other than zero" else max(names, key=slopes.__getitem__)
     if not change.is_share:
         for other, passed in others:
             wider = pace(gap, passed, start)

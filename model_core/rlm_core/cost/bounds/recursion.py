@@ -93,7 +93,7 @@ def recurrence(
         likely = 1 + sum(min(move.step.share[1] / share, 1.0) for move in moves)
         return Recurrence(exponential(likely, span), span, symbol, 1.0, likely, "tries all ways")
     if any(move.ratio < 1 for move in moves):
-        return _of_shares([move for move in moves if move.ratio < 1], branches, share)
+        return _of_shares([move for move in moves if move.ratio < 1], branches, share, most)
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, share, branches, others, most, cached=cached)
 
@@ -124,13 +124,13 @@ def _of_parts(
     )
 
 
-def _of_shares(moves: Sequence[Move], branches: float, share: float) -> Recurrence:
-    """The recursion of calls that pass on a share, by the master theorem."""
+def _of_shares(moves: Sequence[Move], branches: float, share: float, most: float) -> Recurrence:
+    """The recursion of calls that pass on a share, by the master theorem; one path makes ``most`` of them at most."""
     symbol, depth = moves[0].symbol, moves[0].depth
     passed_on = sum(move.ratio for move in moves)
     if len(moves) > 1 and _PARTITION[0] < passed_on < _PARTITION[1]:
         # The items below and above a pivot: together nearly all of them.
-        passed_on = 1.0
+        passed_on, branches = 1.0, min(len(moves), most)
     ratio = min(max(passed_on / len(moves), 0.05), 0.95)
     if branches < 1.3:
         return Recurrence(depth, depth, symbol, ratio, 1.0, "halves its input")

@@ -195,6 +195,9 @@ def _multiplied(
         return None
     bound = Quantity({monomial: value for monomial, value in distance.terms.items() if monomial != key})
     unit = -amount * (start[1] if start is not None and start[1] > 0 else 1.0)
+    known = bound.substituted(starts).constant
+    if known is not None and known[2] <= 0:
+        return None  # what is beyond its bound already is not known well
     return _logarithm(bound.substituted(starts).times(1 / unit), factor) if bound.terms else None
 
 
