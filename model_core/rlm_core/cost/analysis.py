@@ -39,6 +39,7 @@ from .evaluate.function_bodies import bind_defaults, read_function
 from .evaluate.loop_waits import is_blocking
 from .evaluate.parameters import assumed
 from .evaluate.shown_types import typed
+from .growth_origins import growth_origins
 from .library.unit_costs import primitive
 from .scope import Definition, Scope, Texts
 
@@ -192,7 +193,10 @@ def _facts(meter: Meter, nodes: int) -> WorkFacts:
     waits = [_wait(wait) for wait in meter.waits if not wait.by_name]
     waits.sort(key=lambda wait: (-wait.share, wait.line))
     return WorkFacts(
-        latency=_cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
+        latency=replace(
+            _cost(seconds, meter.causes, memory=False, extra=missing * TYPICAL_CALL_SECONDS),
+            origins=growth_origins(meter.origins, _terms),
+        ),
         memory=_cost(memory, meter.causes, memory=True),
         waits=tuple(waits[:_MOST_WAITS]),
         endless=meter.endless[0] if meter.endless is not None and meter.endless[1] > 0.2 else None,

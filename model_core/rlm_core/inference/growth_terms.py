@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import evaluated, names_of
 from rlm_core.cost.input_names import InputNames, input_names
-from rlm_core.types import CodeText, CostTerm, Growth
+from rlm_core.types import CodeText, CostOrigin, CostTerm, Growth, GrowthEstimate
 
 USUAL_SIZE = 10_000.0
 """The size of an input that claims are about: one of production, not of tests."""
@@ -31,6 +31,10 @@ _CALL_SECONDS = 2e-7
 _SHARE_TAKEN_OFF = 0.1
 _DECIDING_SHARE = 0.35
 """The share of a square in a sum with a linear part at which the slope of the sum is that of a steep cost."""
+
+STEEP_CLASSES = frozenset({"mn", "n^2", "n^3", "2^n"})
+_PART_OF_LARGEST = 0.3
+"""The least part of the most expensive place's cost at which another place is named with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +147,36 @@ def _by_input(term: CostTerm, names: InputNames) -> tuple[Growth, ...]:
 
 def _degree(factors: tuple[Growth, ...]) -> float:
     return sum(factor.degree for factor in factors)
+
+
+def growth_origins(code: CodeText, estimate: GrowthEstimate) -> list[CostOrigin]:
+    """The places that make a latency grow as an estimate claims, the most expensive first.
+
+    Those count whose cost grows faster than linearly in the inputs of the claim, at the sizes at which a steep term is
+    looked for; several only where each has a large part. Empty for a claim that no place of the text explains.
+    """
+    if code.work is None or code.basis != "call" or not estimate.is_claim or estimate.growth_class not in STEEP_CLASSES:
+        return []
+    names = input_names(code.text, is_function=True)
+    sizes = set(estimate.named_sizes)
+    amounts: list[tuple[float, CostOrigin]] = []
+    for origin in code.work.latency.origins:
+        terms = [term for term in origin.terms if _explains(term, names, sizes)]
+        at = {name: USUAL_SIZE for name in names_of(terms) if _is_counted(names.of(name), sizes)}
+        if terms and (amount := evaluated(terms, at, TYPICAL_SIZE).likely) > 0:
+            amounts.append((amount, origin))
+    amounts.sort(key=lambda entry: -entry[0])
+    return [origin for amount, origin in amounts if amount >= _PART_OF_LARGEST * amounts[0][0]]
+
+
+def _explains(term: CostTerm, names: InputNames, sizes: Set[str]) -> bool:
+    """Return whether a term grows faster than linearly in inputs, one of them of the claim if that names any."""
+    factors = [(names.of(factor.size), factor) for factor in term.factors]
+    counted = [(name, factor) for name, factor in factors if _is_counted(name, sizes)]
+    is_steep = sum(factor.degree for _, factor in counted) > _STEEP or any(factor.base > 1 for _, factor in factors)
+    return is_steep and (not sizes or any(name in sizes for name, _ in counted))
+
+
+def _is_counted(name: str | None, sizes: Set[str]) -> bool:
+    """Return whether a size is of an input, or of what is inside one that a claim names; all if it names none."""
+    return not sizes or (name is not None and ("[]" not in name or name in sizes))

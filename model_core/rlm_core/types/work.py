@@ -133,6 +133,43 @@ class Cause:
     worst_case: Growth | None = None
 
 
+class Cure(StrEnum):
+    """What usually makes a cost grow less, by what makes it grow."""
+
+    SET = "set"
+    DICT = "dict"
+    LOOKUP = "lookup"
+    DEQUE = "deque"
+    JOIN = "join"
+    EXTEND = "extend"
+    CHAIN = "chain"
+    HOIST = "hoist"
+    CACHE = "cache"
+    POSITION = "position"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A piece of a unit's text: its 0-based ``line`` in there, and the text itself on one line."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostOrigin:
+    """A place whose cost grows faster than in proportion to the sizes, and the loops around it that repeat it.
+
+    ``terms`` add up to what it costs at any sizes, repetitions included. ``cure`` is what usually replaces it, where
+    the text shows it.
+    """
+
+    place: SourceLine
+    loops: tuple[SourceLine, ...] = ()
+    cure: Cure | None = None
+    terms: tuple[CostTerm, ...] = field(default=(), repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class CostFacts:
     """The facts of the text about one metric.
@@ -140,7 +177,8 @@ class CostFacts:
     ``known`` is the part that the text fixes; ``typical`` adds typical sizes and costs for what it does not fix, and
     ``large`` large sizes.
     ``growth`` lists the inputs that the leading term depends on, the fastest first. ``terms`` add up to the cost at any
-    sizes; empty for a cost that depends on no size, which is ``known``.
+    sizes; empty for a cost that depends on no size, which is ``known``. ``origins`` are the places that make a latency
+    grow faster than in proportion to sizes, the most expensive first.
     """
 
     known: Amount = Amount()
@@ -150,6 +188,7 @@ class CostFacts:
     causes: tuple[Cause, ...] = ()
     # Not in what is printed: texts with facts are keys of caches, and what is predicted of them is the same.
     terms: tuple[CostTerm, ...] = field(default=(), repr=False)
+    origins: tuple[CostOrigin, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class Judgement:
         before, after = case.before, case.analysed.code
         if before is not None and is_own_change(before, after):
             unit, costs = case.analysed.unit, RevisedCosts.of(changes, answers, case.criteria.regression)
-            findings = grown(unit, case.rules, costs.larger, costs.new_costs, work.growth, case.criteria)
+            findings = grown(unit, case.rules, costs.larger, costs.new_costs, work.growth, case.criteria, after)
             self._add(case, findings)
             self.is_slower = any(finding.metric == "latency" for finding in findings)
             self.is_faster = costs.is_faster and not self.is_slower

@@ -63,11 +63,12 @@ def grown(
     new_costs: Mapping[Metric, float] = MappingProxyType({}),
     rises: Sequence[GrowthRise] = (),
     criteria: Criteria = DEFAULT_CRITERIA,
+    code: CodeText | None = None,
 ) -> list[Finding]:
     """One finding if costs of a unit have grown, or grow faster, since the criteria's revision, surely enough.
 
     A function whose new cost is small is left out: small costs change by large ratios. So is a rise to n log n or
-    less, such as the first loop over an input.
+    less, such as the first loop over an input. The message names the line of the ``code`` that makes a cost grow.
     """
     rule = criteria.regression
     is_function = unit.kind == "function"
@@ -90,7 +91,7 @@ def grown(
             Finding(
                 "growth",
                 OF_COMPARISONS,
-                growth_message(unit, fast, criteria.revision),
+                growth_message(unit, fast, criteria.revision, code),
                 unit.name,
                 unit.qualname,
                 fast[0].metric,

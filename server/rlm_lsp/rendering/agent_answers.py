@@ -18,8 +18,8 @@ from .abstentions import reason
 from .console import counted
 from .escaping import printable
 from .finding_messages import percent
+from .growth_words import growth_form
 from .prediction_cells import cost_rows
-from .work_words import growth_form
 
 RATIOS_ARE_FOR = (
     "Small inputs are those of a project's tests; for larger ones look at the growth, or give the sizes in a comment"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rlm_core.types import CostRatio, MeasuredPrediction, Prediction, SizedPrediction, Unit
+from rlm_core.types import CodeText, CostRatio, MeasuredPrediction, Prediction, SizedPrediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 from rlm_lsp.history.comparison import GrowthRise, WaitChange
@@ -19,6 +19,7 @@ from rlm_lsp.settings.resolve import SettingsProblem
 from . import labels, size_words, work_words
 from .console import counted
 from .escaping import message
+from .growth_words import from_lines, growth_form
 
 # A comment on a pull request; the first line is not shown.
 COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
@@ -85,18 +86,24 @@ def regression_message(
     return "; ".join(parts)
 
 
-def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str) -> str:
-    """``latency of f is predicted to grow as n^2 in values since HEAD, instead of n (85 % probability)``."""
+def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str, code: CodeText | None = None) -> str:
+    """``latency of f is predicted to grow as n^2 in values since HEAD, instead of n (85 % probability)``.
+
+    With the ``code`` of the unit, the line that makes it grow follows.
+    """
     first, *others = rises
     metric = labels.METRIC_WORDS[first.metric]
     text = f"{_growth(first).removeprefix(metric)} since {revision}, instead of {first.before.growth_class}"
-    parts = [f"{cost_of(unit, metric)}{text} ({_sure(first)})"]
+    place = (
+        work_words.plain(from_lines(unit, code, first.after)) if code is not None and first.metric == "latency" else ""
+    )
+    parts = [f"{cost_of(unit, metric)}{text} ({_sure(first)}){place}"]
     parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in others]
     return "; ".join(parts)
 
 
 def _growth(rise: GrowthRise) -> str:
-    form = work_words.plain(work_words.growth_form(rise.after))
+    form = work_words.plain(growth_form(rise.after))
     return f"{labels.METRIC_WORDS[rise.metric]} is predicted to grow as {form}"
 
 

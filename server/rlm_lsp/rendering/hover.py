@@ -31,7 +31,7 @@ from rlm_core.types import (
 
 from rlm_lsp.budgets.syntax import Budget, bound
 
-from . import abstentions, escaping, labels, launch_words, loop_wait_words, size_words, work_words
+from . import abstentions, escaping, growth_words, labels, launch_words, loop_wait_words, size_words, work_words
 from .curve_plot import details_plots
 from .finding_messages import percent
 
@@ -141,7 +141,7 @@ def hover_text(
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):
         first += loop_wait_words.hover_lines(unit, analysed.code.work)
-    first += work_words.growth_lines(analysed, predictions)
+    first += growth_words.growth_lines(analysed, predictions)
     first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     first = [_plain(note, markdown) for note in first]
     # These numbers mean nothing without the sizes and the device.

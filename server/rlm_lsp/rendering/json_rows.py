@@ -11,10 +11,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rlm_core.inference.cost_curve import CostCurve
+from rlm_core.inference.growth_terms import growth_origins
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.devices import device_table
 from rlm_core.types import (
     SI_UNIT,
+    CodeText,
     CostRatio,
     GrowthEstimate,
     MeasuredPrediction,
@@ -23,6 +25,7 @@ from rlm_core.types import (
     Prediction,
     SizedPrediction,
     SizeValue,
+    SourceLine,
     WorkFacts,
     small_answer,
 )
@@ -271,8 +274,26 @@ def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction, cell: i
         **prediction_fields(prediction),
         **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
         **work_fields(analysed.code.work, prediction.metric, prediction, unit.span.start_line + 1),
+        "growth_from": _origin_fields(analysed.code, prediction, unit.span.start_line + 1),
         "analysis_failed": analysed.failure or None,
     }
+
+
+def _origin_fields(code: CodeText, prediction: Prediction, first_line: int) -> list[dict[str, Any]]:
+    """The places that make a latency grow as its growth says, the most expensive first."""
+    growth = prediction.growth if prediction.metric == "latency" else None
+    return [
+        {
+            **_line_fields(origin.place, first_line),
+            "loops": [_line_fields(loop, first_line) for loop in origin.loops],
+            "cure": origin.cure.value if origin.cure is not None else None,
+        }
+        for origin in (growth_origins(code, growth) if growth is not None else ())
+    ]
+
+
+def _line_fields(line: SourceLine, first_line: int) -> dict[str, Any]:
+    return {"line": first_line + line.line, "text": line.text}
 
 
 def _finite(value: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Sentences about work facts: what a unit waits for, where its cost comes from, and how the cost grows.
+"""Sentences about work facts: what a unit waits for, and where its cost comes from.
 
 Input: the facts of a unit and its predictions. Output: clauses that name lines of the file; the hover, the findings and
 the comparison with ``HEAD`` share them. Numbers are written as in labels.
@@ -16,7 +16,6 @@ from rlm_core.types import (
     Cause,
     CauseKind,
     Growth,
-    GrowthEstimate,
     Metric,
     Prediction,
     Unit,
@@ -25,7 +24,7 @@ from rlm_core.types import (
     WorkFacts,
 )
 
-from rlm_lsp.history.comparison import GrowthRise, WaitChange, usual_waits
+from rlm_lsp.history.comparison import WaitChange, usual_waits
 
 from . import labels
 from .escaping import printable
@@ -37,12 +36,10 @@ _LEAST_AMOUNT: Mapping[Metric, float] = {"latency": labels.LEAST_WAIT, "memory":
 _SURE = 0.95
 # A loop whose cost is nearly that of one line in it is not a second cause.
 _MOST_OF_LOOP = 0.8
-# A probability that is shown as 100 % is not shown.
-_CERTAIN = 0.995
 # Sums of floats may be a little larger than the whole.
 _ROUNDING = 1 + 1e-9
 _MAX_NAME = 60
-_MOST_LINES = 3
+MOST_LINES = 3
 # Quadratic time of a pattern is usual and matters for long texts only.
 _LEAST_DEGREE = 3.0
 WAITED_FOR: Mapping[WaitKind, str] = {
@@ -303,46 +300,6 @@ def costly_lines(analysed: AnalysedUnit, prediction: Prediction) -> list[tuple[i
     return list(found.items())
 
 
-def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
-    """Describe how the latency of a unit grows with its inputs, and its memory if that differs.
-
-    A unit that may not end has no latency.
-    """
-    work = analysed.code.work
-    by_metric = {prediction.metric: prediction for prediction in reversed(predictions)}
-    texts: dict[Metric, str] = {}
-    for metric in ("latency", "memory"):
-        estimate = by_metric[metric].growth if metric in by_metric else None
-        if estimate is None or (metric == "latency" and work is not None and work.endless is not None):
-            continue
-        text = growth_words(estimate)
-        # That memory is constant is usual: only the latency says so.
-        if text and text not in texts.values() and not (metric == "memory" and estimate.growth_class == "1"):
-            texts[metric] = text
-    return [f"{labels.METRIC_WORDS[metric]} {text}" for metric, text in texts.items()]
-
-
-def growth_words(estimate: GrowthEstimate) -> str:
-    """``grows about as n^2 in `values` (85 % probability)``; empty where the class is not certain enough."""
-    if not estimate.is_claim:
-        return ""
-    probable = f" ({estimate.probability * 100:.0f} % probability)" if estimate.probability < _CERTAIN else ""
-    if estimate.growth_class == "1":
-        return f"does not grow with the inputs{probable}"
-    return f"grows about as {growth_form(estimate)}{probable}"
-
-
-def growth_form(estimate: GrowthEstimate) -> str:
-    """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
-    growth_class, named = estimate.growth_class, estimate.named_sizes
-    if growth_class == "mn" and len(named) > 1:
-        return " × ".join(map(code, named[:_MOST_LINES]))
-    # Of a product all sizes are named, or none is.
-    if not named or (growth_class == "mn" and len(named) < len(estimate.sizes)):
-        return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
-    return f"{growth_class} in {and_words([code(size) for size in named[:_MOST_LINES]])}"
-
-
 def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
     """Return what a latency excludes, such as ``the wait for the network (line 12)``; empty if there is nothing.
 
@@ -361,17 +318,6 @@ def unknown_waits(analysed: AnalysedUnit, prediction: Prediction) -> str:
     lines = sorted({file_line(analysed.unit, wait.line) for wait in waits})
     times = [f"for {WAITED_FOR[kind]}" if kind is not WaitKind.TIME else "of unknown length" for kind in kinds]
     return f"the wait {and_words(times)} ({lines_of(lines)})"
-
-
-def rise_words(rise: GrowthRise) -> str:
-    """``growth of latency from n to n^2 in `values```."""
-    metric = labels.METRIC_WORDS[rise.metric]
-    return f"growth of {metric} from {rise.before.growth_class} to {growth_form(rise.after)}"
-
-
-def rise_mark(rise: GrowthRise) -> str:
-    """``n → n^2``."""
-    return f"{rise.before.growth_class} → {rise.after.growth_class}"
 
 
 def wait_changes(unit: Unit, change: WaitChange) -> list[str]:
@@ -403,8 +349,8 @@ def lines_of(lines: Sequence[int]) -> str:
     """``line 3``, ``lines 3 and 9``, ``lines 3, 9 and 4 more``."""
     if len(lines) == 1:
         return f"line {lines[0]}"
-    shown = [str(line) for line in lines[:_MOST_LINES]]
-    return f"lines {and_words([*shown, f'{len(lines) - _MOST_LINES} more'] if len(lines) > _MOST_LINES else shown)}"
+    shown = [str(line) for line in lines[:MOST_LINES]]
+    return f"lines {and_words([*shown, f'{len(lines) - MOST_LINES} more'] if len(lines) > MOST_LINES else shown)}"
 
 
 def and_words(words: Sequence[str]) -> str:
@@ -414,7 +360,7 @@ def and_words(words: Sequence[str]) -> str:
 
 def _named(*names: str) -> str:
     shown = [code(name) for name in names if name.strip()]
-    return f" ({and_words(shown[:_MOST_LINES])})" if shown else ""
+    return f" ({and_words(shown[:MOST_LINES])})" if shown else ""
 
 
 def code(name: str) -> str:

@@ -40,8 +40,9 @@ from rlm_lsp.budgets.syntax import Budget
 from rlm_lsp.history.comparison import GrowthRise, WaitChange
 from rlm_lsp.rendering.escaping import markdown
 from rlm_lsp.rendering.explanations import explanation_text
+from rlm_lsp.rendering.growth_words import rise_words
 from rlm_lsp.rendering.hover import MOST_MEASURED, MOST_ROWS, head_words, hover_text, measured_words
-from rlm_lsp.rendering.work_words import rise_words, wait_changes
+from rlm_lsp.rendering.work_words import wait_changes
 
 from tests.fakes import NO_NUMBER, quantiles, unpadded
 from tests.rlm_core.inference.test_anchoring import cost

@@ -27,9 +27,10 @@ from rlm_core.types import (
     WorkFacts,
 )
 from rlm_lsp.rendering.agent_answers import ratio_line, unit_lines
+from rlm_lsp.rendering.growth_words import growth_lines
 from rlm_lsp.rendering.json_rows import unit_row
 from rlm_lsp.rendering.prediction_cells import cost_rows
-from rlm_lsp.rendering.work_words import costly_lines, facts, growth_lines, unknown_waits
+from rlm_lsp.rendering.work_words import costly_lines, facts, unknown_waits
 
 from .hovers import whole_hover
 

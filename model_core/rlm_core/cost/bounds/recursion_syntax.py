@@ -115,6 +115,15 @@ def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -
     return _calls(call.func, node.name, is_method=is_method)
 
 
+@lru_cache(maxsize=128)
+def own_call(node: Function) -> ast.Call | None:
+    """The first call of a function by its own name in its text."""
+    if isinstance(node, ast.Lambda):
+        return None
+    calls = (inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node))
+    return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
+
+
 def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
     if isinstance(function, ast.Name):
         return function.id == name and not is_method

@@ -17,6 +17,7 @@ from . import object_sizes
 from .constructors import FileReadings, Footprint
 from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
+from .origins import Place
 from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, of_size
 from .syntax import BlockSyntax, Function, LoopNode, parsed_function
 from .values import NUMBERS, Value
@@ -50,6 +51,7 @@ class Context:
     types: types of the parameters of the analysed function, as hints; those that its text shows once it is read.
     readings: what the analyses of the units of a file have in common.
     footprint: what the analysis depends on besides texts and names.
+    place: the syntax of the analysed unit that is being read.
     strict: raise what a library rule raises, for tests.
     """
 
@@ -72,6 +74,7 @@ class Context:
     types: dict[str, str] = field(default_factory=dict)
     readings: FileReadings | None = None
     footprint: Footprint = field(default_factory=Footprint)
+    place: Place = field(default_factory=Place)
     strict: ClassVar[bool] = False
 
     @property
@@ -110,7 +113,8 @@ class Context:
     def region(self, meter: Meter | None = None) -> Iterator[Meter]:
         """Measure a region with a separate meter, which the caller adds to the current one."""
         outer, path = self.meter, self.path
-        self.meter, self.path = meter or Meter(outer.parallel), scaled(path, outer.reach)
+        self.meter = meter or Meter(outer.parallel, place=outer.place)
+        self.path = scaled(path, outer.reach)
         try:
             yield self.meter
         finally:
@@ -175,6 +179,11 @@ class Context:
             target = [] if isinstance(node, ast.While) else [node.target]
             block = self.blocks[node] = BlockSyntax([*node.body, *target])
         return block
+
+    def note_kind(self, kind: str) -> None:
+        """Note the kind of value that the syntax which is being read searches, copies or changes."""
+        if not self.frame.depth:
+            self.place.noted, self.place.value_kind = self.place.node, kind
 
     def length(self, value: Value) -> Quantity:
         """Return the number of items of a value; a size named after it where that is not known."""

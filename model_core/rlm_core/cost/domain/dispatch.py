@@ -36,10 +36,15 @@ def evaluate(context: Context, node: ast.expr | None) -> Value:
     if handler is None or context.expression_depth > _MOST_DEPTH:
         return UNKNOWN
     context.expression_depth += 1
+    place = context.place
+    outer = place.node
+    if not context.frame.depth:
+        place.node = node
     try:
         return handler(context, node)
     finally:
         context.expression_depth -= 1
+        place.node = outer
 
 
 def peek(context: Context, node: ast.expr) -> Value:
@@ -52,6 +57,7 @@ def execute(context: Context, body: Sequence[ast.stmt]) -> None:
     """Read statements in order, up to the first that never continues."""
     context.statement_depth += 1
     context.footprint.depth = max(context.footprint.depth, context.statement_depth)
+    outer = context.place.node
     try:
         for statement in body:
             if context.meter.reach[2] <= 0 or context.statement_depth > MOST_NESTING:
@@ -61,11 +67,13 @@ def execute(context: Context, body: Sequence[ast.stmt]) -> None:
             context.step()
             if not context.frame.depth:
                 context.frame.line = statement.lineno - 1
+                context.place.node = statement
             handler = STATEMENTS.get(type(statement))
             if handler is not None:
                 handler(context, statement)
     finally:
         context.statement_depth -= 1
+        context.place.node = outer
 
 
 def call_value(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from rlm_core.types import CauseKind, Growth, WaitKind
 
+from .origins import PendingOrigin, Place, gathered, noted, repeated, shared
 from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, range_product
 from .records import record, replace
 
@@ -68,7 +69,8 @@ class Meter:
     ``own`` is the constant part of ``seconds`` that has not been added to it yet. ``endless`` is the line of a loop
     that may not end, with the share of runs that get there. In a ``parallel`` region waits happen at the same time.
     ``unknown`` maps calls of unknown cost, as they are written (``fetch()``), and operations on objects of unknown
-    types (``+``, ``[]``, ``.name``), which may run any code, to how often they run.
+    types (``+``, ``[]``, ``.name``), which may run any code, to how often they run. ``origins`` are the parts of
+    ``seconds`` that depend on sizes, by the ``place`` at which they are spent; a meter without one keeps none.
     """
 
     parallel: bool = False
@@ -80,6 +82,8 @@ class Meter:
     causes: list[PendingCause] = field(default_factory=list)
     endless: tuple[int, float] | None = None
     peak: Quantity = ZERO
+    place: Place | None = None
+    origins: list[PendingOrigin] = field(default_factory=list)
 
     def spend(self, seconds: Quantity | float) -> None:
         """Add computing time."""
@@ -89,7 +93,10 @@ class Meter:
             elif seconds:
                 self.seconds = self.seconds.plus(range_product((seconds, seconds, seconds), self.reach))
             return
-        self.seconds = self.seconds + self.weighted(seconds)
+        weighted = self.weighted(seconds)
+        self.seconds = self.seconds + weighted
+        if self.place is not None:
+            noted(self.origins, self.place, weighted)
 
     @property
     def total(self) -> Quantity:
@@ -118,6 +125,8 @@ class Meter:
             ],
             endless=self.endless,
             peak=self.peak.substituted(start),
+            place=self.place,
+            origins=[replace(origin, amount=origin.amount.substituted(start)) for origin in self.origins],
         )
 
     def weighted(self, quantity: Quantity) -> Quantity:
@@ -196,7 +205,10 @@ class Meter:
         """Add a region that runs ``times`` times, while ``held`` bytes are in use around it."""
         once = times is ONE
         total = other.total
-        self.spend(total if once else total * times)
+        self.seconds = self.seconds + self.weighted(total if once else total * times)
+        if self.place is not None:
+            parts = other.origins if once else repeated(other.origins, total, times, self.place)
+            gathered(self.origins, shared(parts, self.reach))
         for name, missed in other.unknown.items():
             self.miss(name, missed if once else missed * times)
         enters = ALWAYS if once else _entered(times)
@@ -226,10 +238,11 @@ class Meter:
 
     def branch(self, branches: Sequence[tuple[Range, Meter]]) -> None:
         """Add one of several regions, each with its share of the runs."""
-        self.spend(mixed((share[1], meter.total) for share, meter in branches))
+        self.seconds = self.seconds + self.weighted(mixed((share[1], meter.total) for share, meter in branches))
         for name in dict.fromkeys(name for _, meter in branches for name in meter.unknown):
             self.miss(name, mixed((share[1], meter.unknown.get(name, ZERO)) for share, meter in branches))
         for share, meter in branches:
+            gathered(self.origins, shared(meter.origins, scaled(self.reach, share)))
             if not meter.waits and not meter.causes and meter.endless is None:
                 continue
             inner = Meter(self.parallel, scaled(self.reach, share))

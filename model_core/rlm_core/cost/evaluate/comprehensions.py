@@ -117,7 +117,7 @@ def evaluate_generator(context: Context, node: ast.GeneratorExp) -> Value:
     iterable = evaluate(context, first.iter)
     context.meter.spend(primitive("generator"))
     context.meter.hold(context.frame.held + constant(_GENERATOR_BYTES))
-    body = Meter(context.meter.parallel)
+    body = Meter(context.meter.parallel, place=context.meter.place)
     with context.region(body):
         # The first iterable is evaluated when the generator is made; all the rest when it is consumed.
         count, item, _ = _generated(context, node.generators, node, body, iterable)

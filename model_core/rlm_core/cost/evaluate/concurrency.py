@@ -67,7 +67,7 @@ def _likely(wait: PendingWait) -> tuple[float, float]:
 @contextmanager
 def in_the_background(context: Context) -> Iterator[None]:
     """Let what is evaluated here wait in the background, where it may also run for ever."""
-    with context.region(Meter(parallel=True)) as body:
+    with context.region(Meter(parallel=True, place=context.place)) as body:
         yield
     body.waits, body.endless = in_background(body.waits), None
     context.meter.add(body)
@@ -75,7 +75,7 @@ def in_the_background(context: Context) -> Iterator[None]:
 
 def gather(context: Context, node: ast.Call) -> Value:
     """Coroutines that wait at the same time."""
-    with context.region(Meter(parallel=True)) as body:
+    with context.region(Meter(parallel=True, place=context.place)) as body:
         for argument in node.args:
             context.awaited.update(_awaitables(argument))
             value = evaluate(context, argument)

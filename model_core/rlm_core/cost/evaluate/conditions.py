@@ -185,6 +185,7 @@ def _compare(context: Context, op: ast.cmpop, left: Value, right: Value) -> Valu
 
 
 def _contains(context: Context, left: Value, right: Value) -> Value:
+    context.note_kind(right.kind)
     if right.kind in ("list", "tuple", "deque", "array"):
         count = context.length(right)
         checked = context.searched(count)

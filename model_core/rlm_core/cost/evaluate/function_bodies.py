@@ -194,7 +194,7 @@ def read_function(context: Context, frame: Frame) -> tuple[Value, Meter]:
     context.open.append(frame)
     try:
         # What one coroutine waits for adds up, also where several run at the same time.
-        with context.region(Meter()) as body:
+        with context.region(Meter(place=context.place)) as body:
             context.path = ALWAYS
             if isinstance(node, ast.Lambda):
                 frame.results.append((1.0, evaluate(context, node.body)))

@@ -29,7 +29,7 @@ def lazy_call(context: Context, name: str, args: list[Value]) -> Value:
     context.meter.spend(primitive("builtins.map"))
     sizes = [context.length(value) for value in args[1:]]
     endless = all(library.is_endless(size) for size in sizes)
-    with context.region(Meter(context.meter.parallel)) as body:
+    with context.region(Meter(context.meter.parallel, place=context.meter.place)) as body:
         counts = [
             context.consume(value)
             for value, size in zip(args[1:], sizes, strict=True)

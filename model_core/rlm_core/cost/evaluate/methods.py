@@ -88,7 +88,7 @@ def call_method(
         telling = library.TELLING.get(method)
         rule = library.method_rule(telling, method) if telling is not None else None
         if telling is None and not is_awaited and (not keywords or method in _WITH_KEYWORDS):
-            rule = _container_rule(method)
+            rule = _container_rule(method, len(args))
         if rule is None:
             for owner in library.usual_owners(_last_name(function.value), method):
                 rule = library.method_rule(owner, method)
@@ -104,6 +104,7 @@ def call_method(
         context.meter.spend(primitive("call.builtin"))
         context.meter.miss(f"{name}()")
         return library.method_result(receiver, method)
+    context.note_kind(receiver.kind)
     result = apply_rule(context, rule, name, args, keywords, receiver)
     apply_effects(context, function, receiver, args)
     return result
@@ -116,6 +117,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 METHOD = Value("function", name="")
+_POP_WITH_DEFAULT = 2  # arguments
 _WITH_KEYWORDS = frozenset(
     {"sort", "split", "rsplit", "splitlines", "encode", "decode", "format", "update", "replace", "to_bytes"}
 )
@@ -144,9 +146,13 @@ _KINDS_OF_METHOD: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def _container_rule(method: str) -> library.Rule | None:
-    """The rule of a method that only containers and text have, on a value that is not known."""
-    for kind in _KINDS_OF_METHOD.get(method, ()):
+def _container_rule(method: str, given: int) -> library.Rule | None:
+    """The rule of a method that only containers and text have, on a value that is not known.
+
+    Only that of a dict takes a default: ``pop(key, None)``.
+    """
+    kinds = ("dict",) if method == "pop" and given == _POP_WITH_DEFAULT else _KINDS_OF_METHOD.get(method, ())
+    for kind in kinds:
         rule = library.method_rule(kind, method)
         if rule is not None:
             return rule

@@ -215,6 +215,7 @@ def _concatenate(context: Context, left: Value, right: Value) -> Value:
         except TypeError:
             return UNKNOWN
     size = context.length(left) + context.length(right)
+    context.note_kind(left.kind)
     context.meter.spend(seconds(f"concat.{left.kind}" if left.kind in ("list", "tuple") else "concat.text", size))
     item = left.item if left.item is not None else right.item
     held = object_sizes.container(left.kind, size)

@@ -8,6 +8,7 @@ from rlm_core.types import CauseKind
 
 from ..bounds.argument_transitions import SYMBOL
 from ..bounds.conditions import gap_of
+from ..bounds.recurrence import Recurrence
 from ..bounds.recursion import recurrence
 from ..bounds.recursion_paths import always_calls_itself, most_calls
 from ..bounds.recursion_syntax import (
@@ -16,6 +17,7 @@ from ..bounds.recursion_syntax import (
     checks,
     conditions_to_go_on,
     is_cached,
+    own_call,
     resumed,
 )
 from ..bounds.solver import Gap
@@ -23,6 +25,7 @@ from ..domain.context import Context
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
+from ..domain.origins import PendingOrigin, Place, noted
 from ..domain.quantities import Quantity, of_size
 from ..domain.records import replace
 
@@ -87,11 +90,12 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
         resumed=resumed(frame.node),
     )
-    result = Meter(body.parallel)
+    result = Meter(body.parallel, place=body.place)
     if shape.guessed:
         body.miss(f"{_name_of(frame)}()")
     result.add(body, shape.calls)
     result.own, result.seconds = 0.0, shape.total(body.total)
+    result.origins = _origins(frame, body, shape)
     result.unknown = {called: shape.total(times) for called, times in body.unknown.items()}
     result.peak = shape.open_at_once(body.peak)
     line = frame.line if frame.depth else frame.node.lineno - 1
@@ -100,6 +104,19 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
     if frame.cached:
         result.hold(shape.calls.times(_KEPT_RESULT_BYTES))
     return result, shape.calls
+
+
+def _origins(frame: Frame, body: Meter, shape: Recurrence) -> list[PendingOrigin]:
+    """Where the cost of all calls comes from: what each spends that grows, and the recursive call for the rest."""
+    place = body.place
+    if place is None or frame.node is None:
+        return []
+    node = place.node if frame.depth else own_call(frame.node)
+    found = [replace(origin, amount=shape.total(origin.amount)) for origin in body.origins]
+    fixed = body.total.terms.get(())
+    if node is not None and fixed is not None:
+        noted(found, Place(node, node, "recursion"), shape.total(Quantity({(): fixed})))
+    return found
 
 
 def _name_of(frame: Frame) -> str:

@@ -21,6 +21,7 @@ from rlm_lsp.lsp.document_findings import exceeded_budgets
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.lsp.unit_rules import UnitRules
+from rlm_lsp.rendering.growth_words import growth_place
 from rlm_lsp.rendering.work_words import costly_lines, plain
 
 from .commands import COPY_JSON, EXPLAIN, GO_TO, MEASURE
@@ -29,6 +30,7 @@ from .gpu_comparison import COMPARE_GPUS, is_compared
 
 _FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
 _FINDINGS = frozenset({"over-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"})
+_GROWTH = frozenset({"growth", "regression"})
 _MOST_LINES = 2  # that a finding leads to
 _Action = types.CodeAction | types.Command
 
@@ -55,7 +57,7 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
     if session.capability("text_document.code_action.code_action_literal_support"):
         found = [entry for entry in params.context.diagnostics if entry.source == SOURCE and entry.code in _FINDINGS]
         if found and _is_requested(_FIX, only):
-            actions += await _fixes(session, unit_rules, analysis, unit, found)
+            actions += await _fixes(session, unit_rules, analysis, unit, found, predictions)
         if not found and _is_requested(_REWRITE, only):
             rules = (await unit_rules.read(analysis)).rules[analysis.units.index(unit)]
             limited = {active.budget.metric for active in rules.budgets}
@@ -66,6 +68,10 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
             actions += await _benchmark(session, analysis, unit)
     if not only:
         position = types.Position(unit.header_lines.start, 0)
+        place = growth_place(unit.analysed, predictions) if session.capability("window.show_document.support") else None
+        if place is not None:
+            title = f"Go to line {place[0] + 1}: {_makes_grow(place[1])}"
+            actions.append(types.Command(title, GO_TO, arguments=[uri, types.Position(place[0], 0)]))
         titles = {COPY_JSON: "Copy predictions as JSON"}
         if any(prediction.median is not None for prediction in predictions):
             titles[EXPLAIN] = "Explain prediction: which statements matter"
@@ -102,18 +108,26 @@ async def _fixes(
     analysis: Analysis,
     located: LocatedUnit,
     diagnostics: Sequence[types.Diagnostic],
+    predictions: Sequence[Prediction],
 ) -> list[types.CodeAction]:
     """Return the actions for findings: look at the lines that cost most; ignore them or, last, raise the budget."""
     findings = await exceeded_budgets(session, unit_rules, analysis, located)
     unit = located.analysed.unit
     actions = []
     if session.capability("window.show_document.support"):
-        for line, words in _costly_lines(located, findings):
+        places = _costly_lines(located, findings)
+        if _GROWTH & {entry.code for entry in diagnostics} and (place := growth_place(located.analysed, predictions)):
+            places = [(place[0], _makes_grow(place[1])), *places]
+        for line, words in places:
             title = f"Go to line {line + 1}: {words}"
             command = types.Command(title, GO_TO, arguments=[analysis.document.uri, types.Position(line, 0)])
             actions.append(types.CodeAction(title, _FIX, diagnostics=diagnostics, command=command))
     offered = await asyncio.to_thread(lambda: [*_ignoring(analysis, unit), *_raised(analysis, unit, findings)])
     return actions + _edit_actions(session, analysis, offered, _FIX, diagnostics)
+
+
+def _makes_grow(text: str) -> str:
+    return f"{text} makes the cost grow"
 
 
 def _costly_lines(located: LocatedUnit, findings: Sequence[Finding]) -> list[tuple[int, str]]:

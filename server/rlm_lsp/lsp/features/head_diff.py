@@ -23,8 +23,8 @@ from rlm_lsp.lsp.document import Analysis
 from rlm_lsp.lsp.prediction_service import PredictionService
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.rendering import labels as render
+from rlm_lsp.rendering.growth_words import rise_mark
 from rlm_lsp.rendering.hint_label import Marks
-from rlm_lsp.rendering.work_words import rise_mark
 from rlm_lsp.settings.model import Settings
 
 # A document that stays as it is: HEAD is read again after this time, with the next request.

@@ -31,9 +31,10 @@ from rlm_lsp.lsp.text_positions import offset_of
 from rlm_lsp.lsp.unit_rules import UnitRules
 from rlm_lsp.rendering.abstentions import shown
 from rlm_lsp.rendering.escaping import markdown, printable
+from rlm_lsp.rendering.growth_words import rise_words
 from rlm_lsp.rendering.hover import HoverText, head_words, hover_text
 from rlm_lsp.rendering.network_words import network_hover
-from rlm_lsp.rendering.work_words import rise_words, wait_changes
+from rlm_lsp.rendering.work_words import wait_changes
 from rlm_lsp.settings.model import Settings
 from rlm_lsp.sources import path_of_uri
 

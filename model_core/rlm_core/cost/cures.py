@@ -1,0 +1,118 @@
+"""What usually makes the cost of a place grow less: a rule per form of syntax and kind of value.
+
+Input: a place whose cost grows with sizes, and the loops around it. Output: a :class:`Cure`, or None where the text
+does not show one.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from rlm_core.types import Cure
+
+from .domain.origins import PendingOrigin
+from .domain.syntax import BlockSyntax, called_name, dotted_name, place_of, walk
+
+_LISTS = frozenset({"list", "tuple"})
+_QUEUES = frozenset({"list", "unknown"})  # only lists have `pop(0)` and `insert(0, item)`
+_SEARCHING = frozenset({"index", "count", "remove"})
+# Functions whose result depends on their arguments alone.
+_PURE = frozenset({
+    "sorted", "set", "frozenset", "list", "tuple", "dict", "sum", "max", "min", "any", "all", "len", "Counter",
+    "collections.Counter", "reversed", "str", "repr",
+})  # fmt: skip
+_PURE_METHODS = frozenset({"split", "splitlines", "lower", "upper", "strip", "join", "keys", "values", "items", "copy"})
+
+
+def cure_of(origin: PendingOrigin) -> Cure | None:
+    """What usually makes the cost of a place grow less."""
+    node = origin.node
+    loops = origin.loops
+    match node:
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]) if origin.kind in _LISTS and origin.loops:
+            return Cure.SET
+        case ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value=0)]) if origin.kind in _QUEUES:
+            return Cure.DEQUE
+        case ast.Call(func=ast.Attribute(attr="insert"), args=[ast.Constant(value=0), _]) if origin.kind in _QUEUES:
+            return Cure.DEQUE
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _SEARCHING and origin.kind in _LISTS and origin.loops:
+            return Cure.DICT
+        case ast.Call(func=ast.Name(id="sum"), args=[_, ast.List(elts=[])]):
+            return Cure.CHAIN
+        case ast.AugAssign(op=ast.Add()) | ast.Assign(value=ast.BinOp(op=ast.Add())) | ast.BinOp(op=ast.Add()):
+            joined = {"str": Cure.JOIN, "bytes": Cure.JOIN, "tuple": Cure.EXTEND, "list": Cure.EXTEND}
+            return joined.get(origin.kind) if origin.loops else None
+        case ast.Call() if origin.kind == "recursion":
+            return _cached(node)
+        case ast.Call() if loops and is_same_in_each(node, loops[-1]):
+            return Cure.HOIST
+        case ast.For(target=ast.Name(id=inner), body=[ast.If(test=test, orelse=[])]) if loops:
+            outer = loops[-1]
+            is_pair = isinstance(outer, ast.For) and isinstance(outer.target, ast.Name)
+            return Cure.LOOKUP if is_pair and _matches(test, inner, outer.target.id) else None
+        case _:
+            return None
+
+
+def _matches(test: ast.expr, inner: str, outer: str) -> bool:
+    """Return whether a test compares something of one loop variable with something of another one for equality."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        match part:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                sides = [{node.id for node in walk(side) if isinstance(node, ast.Name)} for side in (left, right)]
+                if sides in ([{inner}, {outer}], [{outer}, {inner}]):
+                    return True
+    return False
+
+
+def _cached(call: ast.Call) -> Cure | None:
+    """A cache helps a recursion on numbers, whose calls come again; not one on parts of a structure."""
+    simple = (ast.Name, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+    arguments = [node for argument in call.args for node in walk(argument)]
+    has_steps = any(isinstance(node, ast.BinOp) for node in arguments)
+    return Cure.CACHE if has_steps and all(isinstance(node, simple) for node in arguments) else None
+
+
+def is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
+    """Return whether a call computes the same in each iteration of a loop, as far as the text shows.
+
+    It calls only functions whose results depend on their arguments, and reads no name that the loop binds, changes,
+    calls a method of or passes to a call of something else.
+    """
+    inside = set(map(id, walk(node)))
+    own = {part.id for part in walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    read: set[str] = set()
+    for part in walk(node):
+        if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda)):
+            return False
+        if isinstance(part, ast.Call):
+            is_method = isinstance(part.func, ast.Attribute) and part.func.attr in _PURE_METHODS
+            if called_name(part) not in _PURE and not is_method:
+                return False
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in own:
+            read.add(part.id)
+        elif isinstance(part, ast.Attribute):
+            read |= {place_of(part), dotted_name(part)} - {""}
+    match loop:
+        case ast.For() | ast.AsyncFor():
+            body: list[ast.AST] = [*loop.body, loop.target]
+        case ast.While():
+            body = [*loop.body]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            if any(part is node for part in walk(loop.generators[0].iter)):
+                return False
+            body = [*ast.iter_child_nodes(loop)]
+        case _:
+            return False
+    changed = set(BlockSyntax(body).assigned)
+    for statement in body:
+        for part in walk(statement):
+            if id(part) in inside or not isinstance(part, ast.Call) or called_name(part) in _PURE:
+                continue
+            passed = [part.func, *part.args, *(keyword.value for keyword in part.keywords)]
+            names = (name for argument in passed for name in walk(argument) if id(name) not in inside)
+            changed |= {name.id for name in names if isinstance(name, ast.Name)}
+    called = {part.func.id for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+    roots = {name.partition(".")[0] for name in read}
+    return not ((roots | read) - called) & changed

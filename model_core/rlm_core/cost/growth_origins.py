@@ -1,0 +1,57 @@
+"""The places that make a cost grow faster than in proportion to sizes, as facts of the unit's text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from rlm_core.types import CostOrigin, CostTerm, SourceLine
+
+from .cures import cure_of
+from .domain.origins import PendingOrigin
+from .domain.quantities import Quantity, degree
+
+_LARGE = 1000.0
+_MOST, _MOST_TEXT = 4, 60
+_STEEP = 1.0
+
+
+def growth_origins(
+    origins: Sequence[PendingOrigin], terms_of: Callable[[Quantity], tuple[CostTerm, ...]]
+) -> tuple[CostOrigin, ...]:
+    """The places of steep growth that cost most at large sizes, the most expensive first."""
+    steep = [origin for origin in origins if _is_steep(origin.amount)]
+    steep.sort(key=lambda origin: -_steep_part(origin.amount).evaluate(lambda name: _LARGE)[1])
+    return tuple(
+        CostOrigin(
+            source_line(origin.node),
+            tuple(source_line(loop) for loop in origin.loops),
+            cure_of(origin),
+            terms_of(origin.amount),
+        )
+        for origin in steep[:_MOST]
+    )
+
+
+def _is_steep(amount: Quantity) -> bool:
+    base, power, _ = degree(max(amount.terms, key=degree))
+    return base > 1 or power > _STEEP
+
+
+def _steep_part(amount: Quantity) -> Quantity:
+    return Quantity({key: amount.terms[key] for key in amount.terms if degree(key)[0] > 1 or degree(key)[1] > _STEEP})
+
+
+def source_line(node: ast.AST) -> SourceLine:
+    """A loop's header, a comprehension's loops, or another piece of syntax, as text on one line."""
+    match node:
+        case ast.For() | ast.AsyncFor():
+            text = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+        case ast.While():
+            text = f"while {ast.unparse(node.test)}"
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            text = "".join(ast.unparse(part) for part in node.generators).strip()
+        case _:
+            text = ast.unparse(node).partition("\n")[0]
+    short = text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+    return SourceLine(getattr(node, "lineno", 1) - 1, short)

@@ -1,0 +1,119 @@
+"""Sentences about growth: how a cost grows with the inputs, which lines make it grow, and what usually cures that.
+
+Input: a unit and the growth of its predictions. Output: clauses that name lines of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlm_core.inference.growth_terms import growth_origins
+from rlm_core.queries.analysis import AnalysedUnit
+from rlm_core.types import CodeText, Cure, GrowthEstimate, Metric, Prediction, Unit
+
+from rlm_lsp.history.comparison import GrowthRise
+
+from . import labels
+from .work_words import MOST_LINES, and_words, code, file_line, lines_of
+
+# A probability that is shown as 100 % is not shown.
+_CERTAIN = 0.995
+CURES: Mapping[Cure, str] = {
+    Cure.SET: "a `set` finds an item without looking at all others",
+    Cure.DICT: "a `dict` or `Counter` finds an item without looking at all others",
+    Cure.LOOKUP: "a `dict` by what is compared, filled before the outer loop, replaces the inner one",
+    Cure.DEQUE: "at the left end a `collections.deque` moves no other item",
+    Cure.JOIN: "parts in a list and one `join` at the end copy each only once",
+    Cure.EXTEND: "a list that is extended in place copies each item only once",
+    Cure.CHAIN: "`itertools.chain.from_iterable` copies each item only once",
+    Cure.HOIST: "it is the same in each iteration, so once before the loop is enough",
+    Cure.CACHE: "`functools.cache` computes each result only once",
+}
+
+
+def growth_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
+    """Describe how the latency of a unit grows with its inputs, and its memory if that differs.
+
+    A unit that may not end has no latency.
+    """
+    work = analysed.code.work
+    by_metric = {prediction.metric: prediction for prediction in reversed(predictions)}
+    said: dict[Metric, str] = {}
+    lines: list[str] = []
+    for metric in ("latency", "memory"):
+        estimate = by_metric[metric].growth if metric in by_metric else None
+        if estimate is None or (metric == "latency" and work is not None and work.endless is not None):
+            continue
+        text = growth_words(estimate)
+        # That memory is constant is usual: only the latency says so.
+        if text and text not in said.values() and not (metric == "memory" and estimate.growth_class == "1"):
+            said[metric] = text
+            places = from_lines(analysed.unit, analysed.code, estimate) if metric == "latency" else ""
+            lines.append(f"{labels.METRIC_WORDS[metric]} {text}{places}")
+    return lines
+
+
+def from_lines(unit: Unit, code_text: CodeText, estimate: GrowthEstimate) -> str:
+    """``, from line 14, `x in seen`, in the loop of line 13: a `set` finds ...``; empty where no line explains it."""
+    origins = growth_origins(code_text, estimate)
+    if not origins:
+        return ""
+    first = origins[0]
+    text = f", from line {file_line(unit, first.place.line)}, {code(first.place.text)}"
+    around = sorted({file_line(unit, loop.line) for loop in first.loops if loop.line != first.place.line})
+    if around:
+        text += f", in the loop{'s' if len(around) > 1 else ''} of {lines_of(around)}"
+    if first.cure is not None:
+        text += f": {CURES[first.cure]}"
+    own = {file_line(unit, line.line) for line in (first.place, *first.loops)}
+    others = sorted({file_line(unit, origin.place.line) for origin in origins[1:]} - own)
+    return f"{text}; also from {lines_of(others)}" if others else text
+
+
+def growth_place(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> tuple[int, str] | None:
+    """The 0-based line of the file that makes a latency grow most, and its text; None where no line explains it."""
+    growth = next((one.growth for one in predictions if one.metric == "latency"), None)
+    origins = growth_origins(analysed.code, growth) if growth is not None else []
+    return (file_line(analysed.unit, origins[0].place.line) - 1, origins[0].place.text) if origins else None
+
+
+def growth_note(analysed: AnalysedUnit, prediction: Prediction) -> str:
+    """``grows about as n^2 in `values`, from line 14 (85 % probability)``, for a table and for agents."""
+    words = growth_words(prediction.growth) if prediction.growth is not None else ""
+    place = growth_place(analysed, [prediction]) if words else None
+    if place is None:
+        return words
+    form, sign, probable = words.partition(" (")
+    return f"{form}, from line {place[0] + 1}{sign}{probable}"
+
+
+def growth_words(estimate: GrowthEstimate) -> str:
+    """``grows about as n^2 in `values` (85 % probability)``; empty where the class is not certain enough."""
+    if not estimate.is_claim:
+        return ""
+    probable = f" ({estimate.probability * 100:.0f} % probability)" if estimate.probability < _CERTAIN else ""
+    if estimate.growth_class == "1":
+        return f"does not grow with the inputs{probable}"
+    return f"grows about as {growth_form(estimate)}{probable}"
+
+
+def growth_form(estimate: GrowthEstimate) -> str:
+    """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
+    growth_class, named = estimate.growth_class, estimate.named_sizes
+    if growth_class == "mn" and len(named) > 1:
+        return " × ".join(map(code, named[:MOST_LINES]))
+    # Of a product all sizes are named, or none is.
+    if not named or (growth_class == "mn" and len(named) < len(estimate.sizes)):
+        return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
+    return f"{growth_class} in {and_words([code(size) for size in named[:MOST_LINES]])}"
+
+
+def rise_words(rise: GrowthRise) -> str:
+    """``growth of latency from n to n^2 in `values```."""
+    metric = labels.METRIC_WORDS[rise.metric]
+    return f"growth of {metric} from {rise.before.growth_class} to {growth_form(rise.after)}"
+
+
+def rise_mark(rise: GrowthRise) -> str:
+    """``n → n^2``."""
+    return f"{rise.before.growth_class} → {rise.after.growth_class}"
