@@ -14,7 +14,9 @@ import { StatusItem } from './common/status';
 import { TextPages } from './common/texts';
 import { registerNetworks } from './network/editor';
 import { exportOverview } from './overview/export';
-import { goTo, OverviewTree, VIEW } from './overview/tree';
+import { VIEW } from './overview/items';
+import { goTo } from './overview/places';
+import { OverviewTree } from './overview/tree';
 
 const PAUSE_MS = 200;
 

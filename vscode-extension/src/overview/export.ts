@@ -4,7 +4,9 @@ import * as vscode from 'vscode';
 
 import { Row } from '../common/protocol';
 import { asError } from '../common/session';
-import { cellNumber, inGroups, onOthers, OverviewTree } from './tree';
+import { inGroups, onOthers } from './groups';
+import { cellNumber } from './places';
+import { OverviewTree } from './tree';
 
 const COLUMNS = [
   'file',

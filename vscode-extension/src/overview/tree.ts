@@ -5,54 +5,21 @@
  * them.
  */
 
-import * as path from 'path';
 import * as vscode from 'vscode';
 
 import { READING_WORKSPACE } from '../common/client';
 import { OverviewPage, OverviewParams, overviewPart, overviewRequest, Row } from '../common/protocol';
 import { asError, Session } from '../common/session';
+import { byCost, byGroup, Node, onOthers, withoutFile } from './groups';
+import { count, fileItem, groupItem, METRICS, rowItem, VIEW } from './items';
 
-export const VIEW = 'rlm-lsp.overview';
 const PAGE = 1000;
 /** While rows arrive, the list is drawn no more often than this. */
 const DRAW_MS = 250;
 /** After the last change, this passes before the list is updated. */
 const UPDATE_MS = 1000;
-const ICONS: Readonly<Record<string, string>> = {
-  call: 'symbol-method',
-  program: 'symbol-file',
-  kernel: 'zap',
-  module: 'symbol-class',
-  network: 'type-hierarchy',
-};
-/** In the order in which they are listed: what each is called, and what its costs are of. */
-const GROUPS: Readonly<Record<string, readonly [string, string]>> = {
-  calls: ['Calls', 'one call of a function'],
-  judge: ['Judge runs', 'one run of a solution'],
-  gpu: ['GPU kernels and passes', 'one launch or pass'],
-  networks: ['Networks', 'one inference'],
-};
-const METRICS: Readonly<Record<string, string>> = { latency: 'Latency', memory: 'Peak memory', accuracy: 'Accuracy' };
 
 export type Filter = Pick<OverviewParams, 'metric' | 'file' | 'device' | 'tests'>;
-/** Rows whose costs can be compared, of several files. */
-export interface GroupNode {
-  readonly group: string;
-  readonly files: readonly FileNode[];
-}
-/** A file with its rows, the most expensive first. */
-export interface FileNode {
-  readonly uri: string;
-  readonly group: string;
-  readonly rows: readonly Row[];
-}
-/** A prediction; `isFile` if it is a network, which no group above it has the name of. */
-export interface RowNode {
-  readonly row: Row;
-  readonly isFile?: boolean;
-}
-export type Node = GroupNode | FileNode | RowNode | 'more';
-
 const DEFAULT_FILTER: Filter = { metric: 'latency', tests: false };
 
 export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
@@ -358,173 +325,4 @@ export class OverviewTree implements vscode.TreeDataProvider<Node>, vscode.Dispo
     const words = [METRICS[metric ?? 'latency'], device, file, tests === true ? 'with tests' : 'without tests'];
     return words.filter((word) => word !== undefined).join(' · ');
   }
-}
-
-/** The groups of rows, each with its files. */
-export function byGroup(rows: readonly Row[]): GroupNode[] {
-  const groups = new Map<string, Row[]>(Object.keys(GROUPS).map((group) => [group, []]));
-  for (const row of rows) {
-    groups.get(groupOf(row))?.push(row);
-  }
-  return [...groups].filter(([, ofGroup]) => ofGroup.length > 0).map(([group, ofGroup]) => byFile(group, ofGroup));
-}
-
-/** The rows of one group after those of another, otherwise in their order. */
-export function inGroups(rows: readonly Row[]): Row[] {
-  const order = Object.keys(GROUPS);
-  return [...rows].sort((one, other) => order.indexOf(groupOf(one)) - order.indexOf(groupOf(other)));
-}
-
-function groupOf({ group }: Row): string {
-  return group !== undefined && group in GROUPS ? group : 'calls';
-}
-
-/** The files of the rows of a group, in the order of their first, most expensive row. */
-function byFile(group: string, rows: readonly Row[]): GroupNode {
-  const files = new Map<string, Row[]>();
-  for (const row of rows) {
-    const known = files.get(row.uri);
-    if (known === undefined) {
-      files.set(row.uri, [row]);
-    } else {
-      known.push(row);
-    }
-  }
-  return { group, files: [...files].map(([uri, ofFile]) => ({ uri, group, rows: ofFile })) };
-}
-
-/** A network is its file: with a single prediction it is one node. */
-function withoutFile(file: FileNode): Node {
-  const [row] = file.rows;
-  return row?.basis === 'network' && file.rows.length === 1 ? { row, isFile: true } : file;
-}
-
-/** The rows of a network for its other devices. */
-export function onOthers(row: Row): Row[] {
-  return (row.others ?? []).map((other) => ({ ...row, ...other, others: [] }));
-}
-
-/** The most expensive first; of accuracies, the lowest. */
-function byCost(one: Row, other: Row): number {
-  const difference = (other.median ?? 0) - (one.median ?? 0);
-  return one.metric === 'accuracy' ? -difference : difference;
-}
-
-function groupItem({ group, files }: GroupNode): vscode.TreeItem {
-  const [label, meaning] = GROUPS[group] ?? [group, ''];
-  const item = new vscode.TreeItem(label, vscode.TreeItemCollapsibleState.Expanded);
-  item.id = group;
-  item.description = meaning;
-  const predictions = files.reduce((sum, { rows }) => sum + rows.length, 0);
-  item.tooltip = `${label}: ${count(predictions, 'prediction')}, each for ${meaning}`;
-  return item;
-}
-
-function fileItem({ uri, group, rows }: FileNode): vscode.TreeItem {
-  const resource = vscode.Uri.parse(uri);
-  const item = new vscode.TreeItem(resource, vscode.TreeItemCollapsibleState.Expanded);
-  const isMulti = (vscode.workspace.workspaceFolders?.length ?? 0) > 1;
-  const folder = path.posix.dirname(vscode.workspace.asRelativePath(resource, isMulti).replace(/\\/g, '/'));
-  const [most] = rows;
-  const cost = rows.length > 1 && most ? `${most.metric === 'accuracy' ? 'from' : 'up to'} ${most.medianText}` : '';
-  item.id = `${group} ${uri}`;
-  item.description = [cost, folder].filter((words) => words !== '' && words !== '.').join(' · ');
-  item.iconPath = vscode.ThemeIcon.File;
-  item.tooltip = `${vscode.workspace.asRelativePath(resource, isMulti)}: ${count(rows.length, 'prediction')}`;
-  item.accessibilityInformation = { label: `${path.posix.basename(resource.path)}, ${item.description}` };
-  return item;
-}
-
-function rowItem({ row, isFile }: RowNode): vscode.TreeItem {
-  const cost = row.waitText ? row.waitText : row.medianText;
-  const isNetwork = row.basis === 'network';
-  const name = isNetwork && isFile !== true ? (row.deviceName ?? row.device ?? title(row)) : shortTitle(row);
-  const { None, Collapsed } = vscode.TreeItemCollapsibleState;
-  const item = new vscode.TreeItem(`${cost} · ${name}`, row.others?.length ? Collapsed : None);
-  const place = isNetwork ? placeOfNetwork(row, isFile === true) : placeInFile(row);
-  item.description = place;
-  item.tooltip = tooltip(row);
-  item.iconPath = new vscode.ThemeIcon(ICONS[row.basis] ?? 'symbol-misc');
-  item.command = { command: `${VIEW}.open`, title: 'Go to Source', arguments: [row] };
-  item.accessibilityInformation = { label: `${row.metric} ${cost}, ${name}, ${isNetwork ? row.file : place}` };
-  return item;
-}
-
-export async function goTo(row: Row): Promise<void> {
-  const uri = vscode.Uri.parse(row.uri);
-  if (row.basis === 'network') {
-    await vscode.commands.executeCommand('vscode.open', uri);
-    return;
-  }
-  const at = new vscode.Position(row.line, row.character);
-  const cell = await cellOf(row);
-  if (cell !== undefined) {
-    // Opened by its cell, its tab would have the name of the cell.
-    await vscode.window.showNotebookDocument(cell.notebook);
-  }
-  const document = cell?.document ?? (await vscode.workspace.openTextDocument(uri));
-  await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
-}
-
-/** The cell of a row of a notebook, which is opened for it. */
-async function cellOf(row: Row): Promise<vscode.NotebookCell | undefined> {
-  if (typeof row.cell !== 'number' && typeof row.cellUri !== 'string') {
-    return undefined;
-  }
-  const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.parse(row.uri));
-  const cells = notebook.getCells();
-  return openCell(row) ?? cells.find(({ index }) => index + 1 === row.cell) ?? cells[0];
-}
-
-/** The cell of a row of a notebook that was open when the row was made, if it still is. */
-function openCell({ uri, cellUri }: Row): vscode.NotebookCell | undefined {
-  const notebook = vscode.workspace.notebookDocuments.find((document) => document.uri.toString() === uri);
-  return notebook?.getCells().find(({ document }) => document.uri.toString() === cellUri);
-}
-
-/** The number of the cell of a row, from 1; null outside notebooks. */
-export function cellNumber(row: Row): number | null {
-  const cell = openCell(row);
-  return cell !== undefined ? cell.index + 1 : (row.cell ?? null);
-}
-
-function placeInFile(row: Row): string {
-  const cell = cellNumber(row);
-  return `${cell !== null ? `cell ${cell}, ` : ''}line ${row.line + 1}`;
-}
-
-/** The device and the folder of a network, and the batch where it is more than one input. */
-function placeOfNetwork({ file, device, deviceName, workload }: Row, isFile: boolean): string {
-  const folder = path.posix.dirname(file);
-  const batch = workload.batch !== undefined && workload.batch !== '1' ? `batch ${workload.batch}` : '';
-  const words = isFile ? [deviceName ?? device ?? '', batch, folder === '.' ? '' : folder] : [batch];
-  return words.filter((word) => word !== '').join(' · ');
-}
-
-function title(row: Row): string {
-  return row.basis === 'network' || row.qualname === '<file>' ? path.posix.basename(row.file) : row.qualname;
-}
-
-/** Without the functions that a nested one is in: a row is narrow, and its tooltip has the whole name. */
-function shortTitle(row: Row): string {
-  return title(row).replace(/^.*<locals>\./, '');
-}
-
-function tooltip(row: Row): vscode.MarkdownString {
-  const sizes = Object.entries(row.workload).map(([name, value]) => `${name} ${value}`);
-  const text = new vscode.MarkdownString();
-  text.appendText(`${title(row)}: ${METRICS[row.metric]?.toLowerCase() ?? row.metric} ${row.medianText}\n\n`);
-  text.appendText(`80 % range: ${row.bandText}\n\n`);
-  if (row.sourceText) {
-    text.appendText(`${row.sourceText}\n\n`);
-  }
-  if (row.waitText) {
-    text.appendText(`${row.waitText}\n\n`);
-  }
-  text.appendText([...(row.device !== null ? [`on ${row.device}`] : []), ...sizes].join(', '));
-  return text;
-}
-
-function count(number: number, noun: string): string {
-  return `${number.toLocaleString()} ${noun}${number === 1 ? '' : 's'}`;
 }
