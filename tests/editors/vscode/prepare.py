@@ -108,6 +108,15 @@ if __name__ == "__main__":
     simulate(1_000)
     simulate(50_000)
 '''
+# What an edit in the animation of the README replaces, and what the cost is for.
+BLOCKED = '''"""The users of a shop."""
+
+
+# rlm: sizes users=20k, blocked=5k
+def allowed(users: list[int], blocked: list[int]) -> list[int]:
+    known = set(blocked)
+    return [user for user in users if user not in known]
+'''
 BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
 CELLS = {
     "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
@@ -219,6 +228,7 @@ def write(folder: Path, edit: Edit) -> None:
     (shop / "people.py").write_text(ORDINARY)
     (shop / "report.py").write_text(REPORT)
     (shop / "checkout.py").write_text(CHECKOUT)
+    (shop / "tests" / "blocked.py").write_text(BLOCKED)
     # Only functions of a package have tests that measure them.
     (shop / "toolbox").mkdir()
     (shop / "toolbox" / "__init__.py").touch()
