@@ -19,10 +19,12 @@ from lsprotocol import types
 from pygls.client import JsonRPCClient
 from pytest_lsp import LanguageClient, make_test_lsp_client
 from rlm_core import Band, Prediction
+from rlm_core.types import GrowthEstimate
 from rlm_lsp.cli.app import app
+from rlm_lsp.findings.relevance import grows_fast
 from rlm_lsp.lsp.features.inlay_hints import PADDING
 from rlm_lsp.rendering import hint_label
-from rlm_lsp.settings.model import MAX_LABEL
+from rlm_lsp.settings.model import MAX_LABEL, Settings
 
 from tests.paths import REPOSITORY
 
@@ -234,10 +236,18 @@ def labels_of() -> Callable[[Rows], dict[int, str]]:
         by_line: dict[int, list[Prediction]] = {}
         for row in rows:
             if row["abstained"] is None:
-                band = Band(row["low"], row["high"], row["coverage"])
+                band, said = Band(row["low"], row["high"], row["coverage"]), row["growth"]
+                growth = GrowthEstimate(said["class"], said["probability"], tuple(said["sizes"])) if said else None
                 by_line.setdefault(row["line"] - 1, []).append(
-                    Prediction(row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False)
+                    Prediction(
+                        row["basis"], row["metric"], None, {}, "", row["median"], (band,), 0.0, False, growth=growth
+                    )
                 )
-        return {line: hint_label.label(predictions, width=MAX_LABEL - PADDING) for line, predictions in by_line.items()}
+        return {
+            line: hint_label.label(
+                predictions, width=MAX_LABEL - PADDING, with_growth=grows_fast(predictions, Settings())
+            )
+            for line, predictions in by_line.items()
+        }
 
     return labels

@@ -71,6 +71,19 @@ async def test_a_budget_from_the_prediction_is_written_and_holds(tmp_path: Path)
         assert await actions(session, uri, 0) == []
 
 
+async def test_a_growth_that_is_said_leads_to_its_line(tmp_path: Path) -> None:
+    text = "def f(xs, ys):\n    return [x for x in xs if x in list(ys)]\n\ndef g(x):\n    return x\n"
+    for shows in (True, False):
+        async with recording(client(shows=shows), tmp_path) as session:
+            uri = session.open(tmp_path / "a.py", text)
+            await session.pull(uri)
+            titles = {action.title: action for action in await actions(session, uri, 0, 4)}
+            ways = [title for title in titles if "makes the cost grow" in title]
+            assert ways == (["Go to line 2: x in list(ys) makes the cost grow"] if shows else [])
+            assert not shows or titles[ways[0]].arguments == (uri, {"line": 1, "character": 0})
+            assert not any("grow" in action.title for action in await actions(session, uri, 3, 4))
+
+
 async def test_a_finding_leads_to_what_costs_and_raising_its_budget_comes_last(tmp_path: Path) -> None:
     async with recording(client(versions=True, shows=True), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)

@@ -7,11 +7,12 @@ does not show one.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Set
 
 from rlm_core.types import Cure
 
 from .domain.origins import PendingOrigin
-from .domain.syntax import BlockSyntax, called_name, dotted_name, place_of, walk
+from .domain.syntax import called_name, dotted_name, place_of, walk
 
 _LISTS = frozenset({"list", "tuple"})
 _QUEUES = frozenset({"list", "unknown"})  # only lists have `pop(0)` and `insert(0, item)`
@@ -87,8 +88,7 @@ def is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
         if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda)):
             return False
         if isinstance(part, ast.Call):
-            is_method = isinstance(part.func, ast.Attribute) and part.func.attr in _PURE_METHODS
-            if called_name(part) not in _PURE and not is_method:
+            if called_name(part) not in _PURE and not _is_pure_method(part):
                 return False
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id not in own:
             read.add(part.id)
@@ -105,14 +105,33 @@ def is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
             body = [*ast.iter_child_nodes(loop)]
         case _:
             return False
-    changed = set(BlockSyntax(body).assigned)
-    for statement in body:
-        for part in walk(statement):
-            if id(part) in inside or not isinstance(part, ast.Call) or called_name(part) in _PURE:
-                continue
-            passed = [part.func, *part.args, *(keyword.value for keyword in part.keywords)]
-            names = (name for argument in passed for name in walk(argument) if id(name) not in inside)
-            changed |= {name.id for name in names if isinstance(name, ast.Name)}
+    changed = {name for statement in body for part in walk(statement) for name in _changed_by(part, inside)}
     called = {part.func.id for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
     roots = {name.partition(".")[0] for name in read}
     return not ((roots | read) - called) & changed
+
+
+def _changed_by(part: ast.AST, inside: Set[int]) -> Iterator[str]:
+    """The names that a piece of syntax binds or may change, unless it is one of those ``inside``."""
+    if id(part) in inside:
+        return
+    match part:
+        case ast.Name(ctx=ast.Store() | ast.Del()):
+            yield part.id
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            yield from {place_of(part), dotted_name(part), _root(part)} - {""}
+        case ast.Call() if called_name(part) not in _PURE and not _is_pure_method(part):
+            passed = [part.func, *part.args, *(keyword.value for keyword in part.keywords)]
+            names = (name for argument in passed for name in walk(argument) if id(name) not in inside)
+            yield from (name.id for name in names if isinstance(name, ast.Name))
+
+
+def _is_pure_method(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _PURE_METHODS
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an attribute or item is reached from."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -5,8 +5,8 @@ Input: what is known about a unit. Output: why it matters, or None. All units ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence, Set
+from typing import Literal, TypeVar
 
 from rlm_core.types import CodeText, GrowthClass, Prediction, SizedPrediction
 
@@ -15,10 +15,13 @@ from rlm_lsp.rendering.labels import wait_text
 from rlm_lsp.settings.model import Settings
 
 Relevance = Literal["kind", "measured", "changed", "waits", "budget", "cost", "growth"]
+T = TypeVar("T")
 # A budget is near where the 80 % band reaches it.
 NEAR_BUDGET = 0.1
 # Faster than n log n in one input. A product of two, such as the number of texts and their length, is linear in each.
 FAST_GROWTH: frozenset[GrowthClass] = frozenset({"n^2", "n^3", "2^n"})
+# In proportion to an input or faster.
+GROWING: frozenset[GrowthClass] = FAST_GROWTH | {"n", "n log n", "mn"}
 WITHOUT_RULES = Rules()
 
 
@@ -48,9 +51,14 @@ def relevance(
         return "budget"
     if any(_is_expensive(prediction, settings) for prediction in predictions):
         return "cost"
-    if any(_grows_fast(prediction, settings) for prediction in predictions):
+    if grows_fast(predictions, settings):
         return "growth"
     return None
+
+
+def grows_fast(predictions: Sequence[Prediction], settings: Settings) -> bool:
+    """Return whether a cost is said to grow faster than n log n."""
+    return any(_grows(prediction, settings, FAST_GROWTH) for prediction in predictions)
 
 
 def _is_near_budget(prediction: Prediction, rules: Rules) -> bool:
@@ -66,11 +74,25 @@ def _is_expensive(prediction: Prediction, settings: Settings) -> bool:
     return max(prediction.median, bound) >= least
 
 
-def _grows_fast(prediction: Prediction, settings: Settings) -> bool:
+def _grows(prediction: Prediction, settings: Settings, classes: Set[GrowthClass]) -> bool:
     growth = prediction.growth
     return (
         growth is not None
         and growth.is_claim
         and growth.probability >= settings.growth_confidence
-        and growth.growth_class in FAST_GROWTH
+        and growth.growth_class in classes
     )
+
+
+def growing_most(functions: Iterable[tuple[T, Sequence[Prediction]]], settings: Settings) -> T | None:
+    """The function for which a file has a hint that would have none: of those that grow, the most expensive.
+
+    Its latency is said to grow in proportion to an input or faster.
+    """
+    growing = [
+        (prediction.median or 0.0, function)
+        for function, predictions in functions
+        for prediction in predictions
+        if prediction.metric == "latency" and _grows(prediction, settings, GROWING)
+    ]
+    return max(growing, key=lambda entry: entry[0])[1] if growing else None

@@ -104,7 +104,7 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     at = f"{size_words.ratio_sizes(change)} " if change.basis == "call" else ""
     of_band = f"({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
     if change.direction is None:
-        parts.append(f"{at}cannot tell which costs more {of_band}")
+        parts.append(f"{at}cannot tell which costs more{'' if labels.is_open_at_sizes(change) else f' {of_band}'}")
     else:
         probability = above if change.direction == "higher" else 1 - above
         parts.append(

@@ -15,6 +15,7 @@ from rlm_core.types import Metric, Prediction, WorkFacts
 from rlm_lsp.settings.model import MAX_LABEL, LabelForm
 
 from . import size_words
+from .growth_words import growth_form
 from .labels import (
     JOIN,
     METRIC_WORDS,
@@ -41,6 +42,7 @@ def label(
     *,
     named: bool = False,
     work: WorkFacts | None = None,
+    with_growth: bool = False,
 ) -> str:
     """The label of a unit's predictions, in at most ``width`` characters; empty if there is nothing to show.
 
@@ -48,8 +50,9 @@ def label(
     more where there is room. ``marks`` follow their metrics, in the longest of their forms that fits; a metric with a
     mark is shortened to its median, since a ratio says nothing about an upper end. If ``named``, the names of the
     metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
-    of its latency, even where the model abstains. A label that is too long first gets a shorter form of the last
-    metrics (an upper end, or a median), then fewer metrics, of which marked ones stay longest, and finally loses its
+    of its latency, even where the model abstains. ``with_growth`` adds how the latency grows, such as
+    ``~ n^2 in rows``. A label that is too long first gets a shorter form of the last metrics (an upper end, or a
+    median), then fewer metrics, of which marked ones stay longest, and finally loses its
     marks.
     """
     waits = wait_forms(predictions, work) if work is not None else ()
@@ -61,7 +64,8 @@ def label(
     first = list({prediction.metric: prediction for prediction in reversed(shown)}.values())[::-1]
     for marked in _shorter(marks):
         texts = {
-            prediction.metric: _texts(prediction, form, waits, prediction.metric in marked) for prediction in first
+            prediction.metric: _texts(prediction, form, waits, prediction.metric in marked, with_growth=with_growth)
+            for prediction in first
         }
         for metrics in _fewer(list(texts), marked):
             more = sum(prediction.metric in metrics for prediction in shown) - len(metrics)
@@ -75,7 +79,9 @@ def label(
     return ""
 
 
-def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_mark: bool) -> Sequence[_Text]:
+def _texts(
+    prediction: Prediction, form: LabelForm, waits: Sequence[str], has_mark: bool, *, with_growth: bool
+) -> Sequence[_Text]:
     """The texts for one metric, the longest first; made when they are needed, since the first one usually fits."""
     if waits and prediction.metric == "latency":
         return [partial(str, text) for text in waits]
@@ -84,7 +90,16 @@ def _texts(prediction: Prediction, form: LabelForm, waits: Sequence[str], has_ma
     if sized:
         # For which sizes a number holds says more than a second metric does.
         return [*(partial(str, text) for text in sized), partial(marked_median, prediction)]
-    return [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
+    plain = [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
+    growth = prediction.growth if with_growth and prediction.metric == "latency" else None
+    if growth is None or not growth.is_claim or growth.growth_class == "1":
+        return plain
+    forms = growth_form(growth).replace("`", ""), growth.growth_class
+    return [*(partial(_joined, full, prediction, form) for form in forms), *plain]
+
+
+def _joined(text: Callable[[Prediction], str], prediction: Prediction, growth: str) -> str:
+    return f"{text(prediction)} ~ {growth}"
 
 
 def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:

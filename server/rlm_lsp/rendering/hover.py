@@ -205,10 +205,12 @@ def head_words(
     ratios = [
         f"{labels.METRIC_WORDS[change.metric]} {UNCHANGED}"
         if labels.is_same(change)
+        else f"{labels.METRIC_WORDS[change.metric]}: cannot tell which costs more{_at_sizes(change)}"
+        if labels.is_open_at_sizes(change)
         else f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
         f" {labels.ratio_band(change.bands[0])}){_at_sizes(change)}"
         for change in changes
-        if change.ratio is not None and change.bands
+        if change.ratio is not None and change.bands and not (others and labels.is_open_at_sizes(change))
     ]
     if ratios or others:
         return ", ".join([*others, *ratios])

@@ -206,6 +206,11 @@ def is_same(change: CostRatio) -> bool:
     return change.ratio == 1 and all(band.low == band.high == 1 for band in change.bands)
 
 
+def is_open_at_sizes(change: CostRatio) -> bool:
+    """Return whether the ratio of two revisions at given sizes is open: its band then holds for small inputs only."""
+    return bool(change.sizes) and not change.is_decided
+
+
 def error(factor: float) -> str:
     """A median error as ``1.04×``: it is close to 1, where two significant digits would hide what is left of it."""
     return f"{factor:.2f}×"

@@ -44,9 +44,7 @@ def _palette(images: list[Image.Image]) -> Image.Image:
 def main(folder: Path, target: Path) -> None:
     """Write the animation, and say how large and how long it is."""
     images, times = frames_of(folder)
-    images[0].save(
-        target, save_all=True, append_images=images[1:], duration=times, loop=0, optimize=False, disposal=1
-    )
+    images[0].save(target, save_all=True, append_images=images[1:], duration=times, loop=0, optimize=False, disposal=1)
     print(f"{target}: {len(images)} frames, {sum(times) / 1000:.0f} s, {target.stat().st_size // 1024} KiB")
 
 

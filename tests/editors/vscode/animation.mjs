@@ -13,7 +13,7 @@ import { Person } from './person.mjs';
 const [vsix, workspace, frames] = process.argv.slice(2, 5).map((name) => path.resolve(name));
 const interpreter = process.argv[5];
 const home = path.join(workspace, 'home');
-const CLIP = { x: 0, y: 35, width: 900, height: 530 };
+const CLIP = { x: 0, y: 35, width: 1180, height: 560 };
 const KEYS_PER_FRAME = 3;
 const shown = [];
 
@@ -26,14 +26,15 @@ const person = await Person.at({
   settings: {
     'breadcrumbs.enabled': false,
     'editor.autoClosingBrackets': 'never',
-    'editor.autoIndent': 'keep',
-    'editor.fontSize': 15,
+    'editor.autoIndent': 'none',
+    'editor.fontSize': 17,
     'editor.hover.delay': 100,
     'editor.occurrencesHighlight': 'off',
     'editor.quickSuggestions': { other: 'off' },
     'editor.renderLineHighlight': 'none',
     'editor.selectionHighlight': false,
     'rlm-lsp.hintsShown': 'relevant',
+    'rlm-lsp.metrics': ['latency'],
     'workbench.activityBar.location': 'hidden',
     'workbench.layoutControl.enabled': false,
     ...(interpreter !== undefined ? { 'rlm-lsp.interpreter': [interpreter] } : {}),
@@ -89,8 +90,13 @@ try {
   await frame(2500);
 
   await person.pointAt('def allowed', 'allowed');
-  await page.locator('.monaco-hover', { hasText: 'finds an item' }).first().waitFor();
-  await frame(5500);
+  const told = page.locator('.monaco-hover', { hasText: 'finds an item' }).first();
+  await told.waitFor();
+  await frame(2500);
+  await told.hover();
+  await page.mouse.wheel(0, 1000);
+  await page.locator('.monaco-hover code', { hasText: 'user not in' }).first().waitFor();
+  await frame(4000);
   await page.locator('.monaco-hover a', { hasText: 'Details' }).first().click();
   const plot = person.network().locator('svg.plot').first();
   await plot.locator('polyline').first().waitFor({ state: 'attached' });
@@ -98,7 +104,9 @@ try {
   await page.locator('.monaco-hover', { hasText: 'peak memory' }).first().waitFor({ state: 'hidden' });
   await plot.evaluate((drawn) => drawn.scrollIntoView({ block: 'center' }));
   await frame(3000);
-  await person.command('View: Close Editor');
+  const details = page.locator('.tab', { hasText: 'Preview' });
+  await details.first().click({ button: 'middle' });
+  await details.waitFor({ state: 'detached' });
   await page.locator('.tab.active', { hasText: 'blocked.py' }).waitFor();
 
   await line('def allowed').locator('span', { hasText: 'allowed' }).last().click({ position: { x: 40, y: 8 } });

@@ -402,7 +402,7 @@ const steps = [
       await person.shot('overview-groups');
       await row('Calls').first().locator('.monaco-tl-twistie').click();
       await person.open('people.py');
-      await page.locator('.view-line', { hasText: 'def initials' }).click();
+      await page.locator('.view-line', { hasText: 'def full_name' }).click();
       await page.keyboard.press('Control+a');
       // So expensive that its row is the first: rows that are not on the screen are not there.
       await person.paste('def squares(n):\n    return [i * i for i in range(10_000_000)]\n');

@@ -35,8 +35,8 @@ LEAST_RATIO = 4.0
 MOST_LINES = 14
 # A finding is reported from 80 % on, as a warning from 90 % on; before the edit it must be clearly below.
 PASSED, WARNED, KEPT = 0.83, 0.92, 0.7
-# Nothing in it is expensive: no function has a hint by default.
-ORDINARY = 'def initials(name):\n    return "".join(word[:1] for word in name.split())\n'
+# Nothing in it is expensive or grows: no function has a hint by default.
+ORDINARY = 'def full_name(person):\n    return f"{person.first} {person.last}"\n'
 COUNTS = "def frequencies(words):\n    return {word: words.count(word) for word in words}\n"
 # The texts of both fix what they cost, so that it is known how much they differ.
 REPORT = "def report():\n    return sorted(range(100))\n"

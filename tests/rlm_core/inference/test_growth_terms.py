@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 from rlm_core.cost.analysis import work_facts
 from rlm_core.inference.growth_facts import class_of, decided_estimate, without_logarithms
-from rlm_core.inference.growth_terms import SteepTerm, linear_terms, steep_term
+from rlm_core.inference.growth_terms import SteepTerm, growth_origins, linear_terms, steep_term
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
-from rlm_core.types import CodeText, CostFacts, CostTerm, Growth, UnknownCalls, WorkFacts
+from rlm_core.types import CodeText, CostFacts, CostTerm, Growth, GrowthEstimate, UnknownCalls, WorkFacts
 
 from ..quadratic_forms import FORMS, TEXT
 
@@ -36,6 +36,23 @@ def test_a_quadratic_form_is_certain_and_names_its_inputs(name: str) -> None:
     assert estimate.is_claim
     assert estimate.growth_class == ("mn" if len(FORMS[name]) > 1 else "n^2")
     assert sorted(estimate.sizes) == sorted(FORMS[name])
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_claim_names_a_place_in_a_loop_or_a_product(name: str) -> None:
+    estimate = decided_estimate(forms()[name], "latency")
+    assert estimate is not None
+    first, *_ = growth_origins(forms()[name], estimate)
+    lines = forms()[name].text.splitlines()
+    assert 0 < first.place.line < len(lines)
+    assert all(loop.line <= first.place.line for loop in first.loops)
+
+
+def test_only_steep_claims_have_places() -> None:
+    square = forms()[next(iter(FORMS))]
+    assert growth_origins(square, GrowthEstimate("n", 0.9)) == []
+    assert growth_origins(square, GrowthEstimate("n^2", 0.5)) == []
+    assert growth_origins(square, GrowthEstimate("n^2", 0.9, ("another",))) == []
 
 
 @pytest.mark.parametrize(

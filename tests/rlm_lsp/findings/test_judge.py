@@ -286,7 +286,8 @@ def test_a_growth_class_that_rises_is_a_finding() -> None:
     assert (finding.severity, finding.metric, finding.probability) == ("information", "latency", 0.95)
     assert finding.budget == "latency n^2"
     assert finding.message == (
-        "latency of f is predicted to grow as n^2 in xs since v1.0, instead of n (95 % probability)"
+        "latency of f is predicted to grow as n^2 in xs since v1.0, instead of n (95 % probability), from line 2,"
+        " for x in xs for y in xs"
     )
     assert judged(QUADRATIC, LINEAR) == []
     assert judged(LINEAR, LINEAR.replace("x for", "-x for")) == []

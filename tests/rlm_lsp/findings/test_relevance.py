@@ -25,7 +25,7 @@ from rlm_core.types import (
 )
 from rlm_lsp.budgets.rules import ActiveBudget, Rules
 from rlm_lsp.budgets.syntax import Budget
-from rlm_lsp.findings.relevance import Relevance, relevance
+from rlm_lsp.findings.relevance import Relevance, growing_most, relevance
 from rlm_lsp.settings.model import Settings
 
 from tests.fakes import NO_NUMBER
@@ -45,7 +45,7 @@ WAITING = replace(CODE, work=WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "request
 
 @pytest.mark.parametrize(
     ("latency", "memory", "expected"),
-    [(99e-6, 1e3, None), (100e-6, 1e3, "cost"), (1e-9, 2.0**20 - 1, None), (1e-9, 2.0**20, "cost")],
+    [(29e-6, 1e3, None), (30e-6, 1e3, "cost"), (1e-9, 2.0**20 - 1, None), (1e-9, 2.0**20, "cost")],
 )
 def test_a_function_matters_from_the_least_median_cost_on(
     make_prediction: MakePrediction, latency: float, memory: float, expected: Relevance | None
@@ -104,3 +104,19 @@ def test_units_other_than_functions_always_matter(make_prediction: MakePredictio
 
 def test_a_function_without_a_number_does_not_matter(make_prediction: MakePrediction) -> None:
     assert relevance(CODE, [make_prediction(abstained=NO_NUMBER)], SETTINGS) is None
+
+
+def test_of_a_file_without_hints_the_most_expensive_function_that_grows_has_one(
+    make_prediction: MakePrediction,
+) -> None:
+    def grown(median: float, growth_class: GrowthClass, probability: float = 0.9) -> list[Prediction]:
+        return [replace(make_prediction(growth=GrowthEstimate(growth_class, probability)), median=median)]
+
+    functions = [
+        ("a", grown(1e-6, "n")),
+        ("b", grown(2e-6, "n log n")),
+        ("c", grown(9e-6, "1")),
+        ("d", grown(9e-6, "n", 0.7)),
+    ]
+    assert growing_most(functions, SETTINGS) == "b"
+    assert growing_most(functions[2:], SETTINGS) is None

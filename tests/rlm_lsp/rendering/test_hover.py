@@ -251,6 +251,8 @@ def test_a_text_that_is_the_same_to_the_model_costs_the_same() -> None:
     same = tuple(replace(band, low=1.0, high=1.0) for band in neutral.bands)
     assert head_words("changed", [replace(neutral, bands=same)]) == "latency unchanged"
     assert head_words("changed", [neutral]) == "latency about 1× (80 % band 0.67–1.5×)"
+    at_sizes = replace(neutral, is_decided=False, sizes=(SizeValue("users", 2e4, "comment"),))
+    assert head_words("changed", [at_sizes]) == "latency: cannot tell which costs more at users=20k"
 
 
 def test_growth_and_waits_follow_the_ratios() -> None:

@@ -193,6 +193,29 @@ def test_a_recursion_says_where_it_is(make_prediction: MakePrediction) -> None:
     ]
 
 
+def test_growth_says_which_line_it_comes_from_in_each_form() -> None:
+    text = (
+        b"def unpaid(orders, payments):\n    paid = [payment.order for payment in payments]\n"
+        b"    return [order for order in orders if order.id not in paid]\n"
+    )
+    [analysed] = Analyser().analyse(ParsedSource(text, "python"))
+    [[latency]] = load().predict([analysed.code], [[Query("latency")]])
+    growth = "grows about as `orders` \u00d7 `payments` (90 % probability)"
+    assert growth_lines(analysed, [latency]) == [
+        f"latency {growth}, from line 3, `order.id not in paid`: a `set` finds an item without looking at all others"
+    ]
+    note = "grows about as orders \u00d7 payments, from line 3 (90 % probability)"
+    assert [row.note for row in cost_rows("a.py", analysed, [latency])] == [note]
+    assert unit_lines("a.py", analysed, [latency])[0].endswith(f"; {note}")
+    [origin] = unit_row("a.py", analysed, latency)["growth_from"]
+    assert origin == {
+        "line": 3,
+        "text": "order.id not in paid",
+        "loops": [{"line": 3, "text": "for order in orders if order.id not in paid"}],
+        "cure": "set",
+    }
+
+
 def test_sizes_without_a_name_are_not_shown(make_prediction: MakePrediction) -> None:
     estimate = GrowthEstimate("mn", 1.0, ("?2", "cols"))
     assert growth_lines(unit(None), [make_prediction(growth=estimate)]) == [

@@ -182,7 +182,7 @@ class Context:
 
     def note_kind(self, kind: str) -> None:
         """Note the kind of value that the syntax which is being read searches, copies or changes."""
-        if not self.frame.depth:
+        if self.frame.is_own:
             self.place.noted, self.place.value_kind = self.place.node, kind
 
     def length(self, value: Value) -> Quantity:

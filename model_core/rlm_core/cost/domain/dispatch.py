@@ -38,7 +38,7 @@ def evaluate(context: Context, node: ast.expr | None) -> Value:
     context.expression_depth += 1
     place = context.place
     outer = place.node
-    if not context.frame.depth:
+    if context.frame.is_own:
         place.node = node
     try:
         return handler(context, node)
@@ -67,6 +67,7 @@ def execute(context: Context, body: Sequence[ast.stmt]) -> None:
             context.step()
             if not context.frame.depth:
                 context.frame.line = statement.lineno - 1
+            if context.frame.is_own:
                 context.place.node = statement
             handler = STATEMENTS.get(type(statement))
             if handler is not None:

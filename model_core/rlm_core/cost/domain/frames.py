@@ -101,6 +101,8 @@ class Frame:
     handlers: int = 0
     # The share of the runs of the caller that call this function.
     entered: Range = ALWAYS
+    # Whether the function's text is in that of the analysed unit.
+    is_own: bool = True
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name bound here or in an enclosing function."""

@@ -76,6 +76,7 @@ def call_user(
         context.meter.miss(called)
         return _hinted(context, definition, UNKNOWN)
     frame = Frame(scope, qualname, node, names, parent, receiver, caller.line, caller.depth + 1)
+    frame.is_own = parent is not None and parent.is_own
     with context.inside(frame):
         typed(context, node, names)
     frame.entered = _share_here(context)

@@ -111,7 +111,7 @@ def _origins(frame: Frame, body: Meter, shape: Recurrence) -> list[PendingOrigin
     place = body.place
     if place is None or frame.node is None:
         return []
-    node = place.node if frame.depth else own_call(frame.node)
+    node = own_call(frame.node) if frame.is_own else place.node
     found = [replace(origin, amount=shape.total(origin.amount)) for origin in body.origins]
     fixed = body.total.terms.get(())
     if node is not None and fixed is not None:

@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 from rlm_core.boundary import absorb
 from rlm_core.types import CodeText, Prediction
 
-from rlm_lsp.findings.relevance import relevance
+from rlm_lsp.findings.relevance import Relevance, growing_most, grows_fast, relevance
 from rlm_lsp.lsp.document import Analysis, LocatedUnit
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.unit_rules import UnitRules
@@ -68,7 +68,10 @@ class HiddenHints:
 
 @dataclass(slots=True)
 class _DocumentHints:
-    """The hints of one document: by the ``id`` of their units, and by the texts of the units."""
+    """The hints of one document: by the ``id`` of their units, and by the texts of the units.
+
+    ``growing`` is the function that has a hint since no other has one, known once all are predicted (``is_complete``).
+    """
 
     made_from: tuple[object, ...]
     analysis: Analysis
@@ -76,6 +79,8 @@ class _DocumentHints:
     hints: dict[int, types.InlayHint | None] = field(default_factory=dict)
     by_text: dict[CodeText, tuple[object, types.InlayHint | None]] = field(default_factory=dict)
     previous: dict[CodeText, tuple[object, types.InlayHint | None]] = field(default_factory=dict)
+    is_complete: bool = False
+    growing: LocatedUnit | None = None
 
     def move(self, unit: LocatedUnit, made_from: object, version: int | None) -> None:
         """Take over the hint of a unit with the same text from the previous analysis, at its new position."""
@@ -159,6 +164,11 @@ class InlayHints:
         self._cpu_offer.give(shown)
         found = [hint for unit in requested if (hint := hints.get(id(unit))) is not None]
         may_hide = settings.hints_shown == "relevant" and not self.hidden.all_shown
+        if may_hide and not found and (growing := self._growing(kept, settings)) in requested:
+            known = session.known(uri, growing.analysed.code) or ()
+            latency = [prediction for prediction in known if prediction.metric == "latency"]
+            hint = inlay_hint(growing, latency, settings, uri=uri, version=version, with_growth=True)
+            found = [hint] if hint is not None else []
         functions = [unit for unit in requested if unit.analysed.unit.kind == "function"]
         if may_hide and functions and not found and all(id(unit) in hints for unit in requested):
             self._notice.give_none()
@@ -185,11 +195,29 @@ class InlayHints:
     ) -> types.InlayHint | None:
         """The hint of a unit, None where it has nothing to show or does not matter enough."""
         diff = self._head_diffs.of(uri, unit.analysed)
-        if settings.hints_shown == "relevant" and not self.hidden.all_shown:
-            rules, is_edited = self._rules.of(uri, unit.analysed), diff is not None and diff.state != "same"
-            if relevance(unit.analysed.code, predictions, settings, rules, changed=is_edited) is None:
-                return None
-        return inlay_hint(unit, predictions, settings, marks(diff, predictions, settings), uri, version)
+        reason = self._relevance(unit, predictions, settings, uri)
+        if reason is None and settings.hints_shown == "relevant" and not self.hidden.all_shown:
+            return None
+        changed, is_fast = marks(diff, predictions, settings), grows_fast(predictions, settings)
+        return inlay_hint(unit, predictions, settings, changed, uri, version, with_growth=is_fast)
+
+    def _relevance(
+        self, unit: LocatedUnit, predictions: Sequence[Prediction], settings: Settings, uri: str
+    ) -> Relevance | None:
+        diff, rules = self._head_diffs.of(uri, unit.analysed), self._rules.of(uri, unit.analysed)
+        is_edited = diff is not None and diff.state != "same"
+        return relevance(unit.analysed.code, predictions, settings, rules, changed=is_edited)
+
+    def _growing(self, kept: _DocumentHints, settings: Settings) -> LocatedUnit | None:
+        """The function that has a hint since no other in its file has one; None before all are predicted."""
+        if not kept.is_complete:
+            uri = kept.analysis.document.uri
+            known = [(unit, self._session.known(uri, unit.analysed.code)) for unit in kept.analysis.units]
+            answered = [(unit, predictions) for unit, predictions in known if predictions is not None]
+            kept.is_complete = len(answered) == len(known)
+            if kept.is_complete and not any(self._relevance(*one, settings, uri) for one in answered):
+                kept.growing = growing_most(answered, settings)
+        return kept.growing
 
     def _made_from(self, uri: str, unit: LocatedUnit) -> object:
         """Return all that a hint depends on besides the text of its unit, the settings and the model."""
@@ -245,13 +273,16 @@ def inlay_hint(
     changed: hint_label.Marks = _UNMARKED,
     uri: str = "",
     version: int | None = None,
+    *,
+    with_growth: bool = False,
 ) -> types.InlayHint | None:
-    """The hint of one unit; None when there is nothing to show.
+    """The hint of one unit, on request with how its latency grows; None when there is nothing to show.
 
     With the document's ``version`` the tooltip is left for :meth:`InlayHints.resolve`.
     """
     work = unit.analysed.code.work
-    label = hint_label.label(predictions, settings.label, settings.max_label - PADDING, changed, work=work)
+    width = settings.max_label - PADDING
+    label = hint_label.label(predictions, settings.label, width, changed, work=work, with_growth=with_growth)
     if not label:
         return None
     if version is not None:
