@@ -145,7 +145,6 @@ class Cure(StrEnum):
     CHAIN = "chain"
     HOIST = "hoist"
     CACHE = "cache"
-    POSITION = "position"
 
 
 @dataclass(frozen=True, slots=True)

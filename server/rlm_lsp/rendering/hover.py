@@ -137,11 +137,11 @@ def hover_text(
     first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
+    first += growth_words.growth_lines(analysed, predictions)
     first += map(quote, launch_words.hover_lines(answered))
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):
         first += loop_wait_words.hover_lines(unit, analysed.code.work)
-    first += growth_words.growth_lines(analysed, predictions)
     first += [f"the predicted latency does not include {text}" for text in dict.fromkeys(filter(None, missing))]
     first = [_plain(note, markdown) for note in first]
     # These numbers mean nothing without the sizes and the device.

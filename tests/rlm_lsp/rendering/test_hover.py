@@ -31,6 +31,7 @@ from rlm_core.types import (
     GrowthEstimate,
     MeasurementMark,
     Query,
+    SizeValue,
     UnitKind,
     Wait,
     WaitKind,
