@@ -52,12 +52,18 @@ in_host() {
         in_vscode host.mjs "$server" "$workspace"
 }
 
+# The file that vscode-extension/images has.
+animated() {
+    in_vscode animation.mjs "$checkout/vscode-extension/rlm-lsp.vsix" "$workspace" "$workspace/frames" &&
+        "$PYTHON" "$vscode/animate.py" "$workspace/frames" "$pictures/vscode/edit.gif"
+}
+
 in_terminal() {
     "$PYTHON" -m pytest -q --rootdir "$checkout" "$here/$1"
 }
 
 of_vscode() {
-    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "what can go wrong" "trust" "a full model" "update and uninstalling")
+    local vsix=$checkout/vscode-extension/rlm-lsp.vsix after=("tests in its extension host" "the README's animation" "what can go wrong" "trust" "a full model" "update and uninstalling")
     rm -rf "$pictures/vscode"
     part "VS Code: Node.js, code-server, Chromium" "$vscode/get_vscode.sh" &&
         part "VS Code: lint, types, package" packaged &&
@@ -71,10 +77,11 @@ of_vscode() {
     part "VS Code: a person's way" in_vscode journey.mjs "$vsix" "$workspace" "$pictures/vscode"
     if ls "$workspace"/home/user/User/globalStorage/rlm-lsp.rlm-lsp/server/*/installed.json >/dev/null 2>&1; then
         part "VS Code: ${after[0]}" in_host
-        part "VS Code: ${after[1]}" in_vscode failures.mjs "$vsix" "$workspace" "$pictures/vscode"
-        part "VS Code: ${after[2]}" in_vscode trust.mjs "$vsix" "$workspace" "$pictures/vscode"
-        part "VS Code: ${after[3]}" in_vscode full_model.mjs "$vsix" "$workspace" "$pictures/vscode"
-        part "VS Code: ${after[4]}" in_vscode uninstall.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[1]}" animated
+        part "VS Code: ${after[2]}" in_vscode failures.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[3]}" in_vscode trust.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[4]}" in_vscode full_model.mjs "$vsix" "$workspace" "$pictures/vscode"
+        part "VS Code: ${after[5]}" in_vscode uninstall.mjs "$vsix" "$workspace" "$pictures/vscode"
     else
         for name in "${after[@]}"; do left_out "VS Code: $name, since the server was not installed"; done
     fi

@@ -3,9 +3,9 @@
     python -m tools.experiments.growth_lines --work FOLDER --names NAMES [--most 30] [--of-each 3]
 
 Input: a file with names of packages, one a line, which are taken in the order of a hash of their name. Each is
-installed into a folder of its own. Output: a row of JSON per function with its claim, its text and the places that the
+installed into a separate folder. Output: a row of JSON per function with its claim, its text and the places that the
 hover names, for a reader who says whether one of them makes the cost grow. Of a package the functions are taken in the
-order of a hash too, so that nobody chooses them.
+order of a hash too, so that no choice is made.
 """
 
 from __future__ import annotations
