@@ -31,7 +31,8 @@ from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.file_units import file_units
-from rlm_lsp.findings.relevance import relevance
+from rlm_core.types import Prediction
+from rlm_lsp.findings.relevance import growing_most, relevance
 from rlm_lsp.settings.model import Settings
 
 PROGRAMS = Path(__file__).with_name("hot_programs.toml")
@@ -118,13 +119,16 @@ def predicted(predictor: Predictor, package: Path) -> list[tuple[Path, _Predicte
             units = [unit for text in file_units(analyser, path) for unit in text.units if unit.code.basis == "call"]
         except RlmError:
             continue
+        answered: list[tuple[AnalysedUnit, Sequence[Prediction]]] = []
         for start in range(0, len(units), _STEP):
             step = units[start : start + _STEP]
             queries = [queries_for(predictor, unit.code) for unit in step]
-            answers = predictor.predict([unit.code for unit in step], queries)
-            for unit, line in zip(step, answers, strict=True):
-                latency = next((one.median for one in line if one.metric == "latency"), None)
-                found.append((path, _Predicted(unit, latency, relevance(unit.code, line, settings))))
+            answered += zip(step, predictor.predict([unit.code for unit in step], queries), strict=True)
+        reasons = [relevance(unit.code, line, settings) for unit, line in answered]
+        growing = growing_most(answered, settings) if not any(reasons) else None
+        for (unit, line), reason in zip(answered, reasons, strict=True):
+            latency = next((one.median for one in line if one.metric == "latency"), None)
+            found.append((path, _Predicted(unit, latency, "growth" if unit is growing else reason)))
     return found
 
 

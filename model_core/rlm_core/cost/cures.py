@@ -48,9 +48,8 @@ def cure_of(origin: PendingOrigin) -> Cure | None:
         case ast.Call() if loops and is_same_in_each(node, loops[-1]):
             return Cure.HOIST
         case ast.For(target=ast.Name(id=inner), body=[ast.If(test=test, orelse=[])]) if loops:
-            outer = loops[-1]
-            is_pair = isinstance(outer, ast.For) and isinstance(outer.target, ast.Name)
-            return Cure.LOOKUP if is_pair and _matches(test, inner, outer.target.id) else None
+            target = loops[-1].target if isinstance(loops[-1], ast.For) else None
+            return Cure.LOOKUP if isinstance(target, ast.Name) and _matches(test, inner, target.id) else None
         case _:
             return None
 

@@ -65,6 +65,25 @@ def test_hints_and_the_hover_are_for_the_sizes_of_a_comment_and_of_calls(neovim:
     neovim.terminal.picture(picture)
 
 
+def test_the_hover_names_the_line_that_makes_a_cost_grow_and_an_action_goes_there(
+    neovim: Neovim, picture: Path
+) -> None:
+    file = neovim.home.file.with_name("allowed.py")
+    file.write_text(
+        "def allowed(users: list[int], blocked: list[int]) -> list[int]:\n"
+        "    return [user for user in users if user not in blocked]\n"
+    )
+    neovim.open(file)
+    neovim.hints(1)
+    neovim.command("call cursor(1, 5)")
+    neovim.terminal.keys("K")
+    neovim.terminal.shows("from line 2", "a set finds an")
+    neovim.terminal.picture(picture)
+    neovim.terminal.keys("Escape")
+    neovim.command("lua vim.lsp.buf.code_action({apply=true, filter=function(a) return a.title:match('^Go to') end})")
+    neovim.wait(lambda: neovim.lua("return vim.fn.line('.')") == 2, "the cursor is not in the line")
+
+
 def test_a_budget_is_reported_until_it_is_kept(neovim: Neovim, picture: Path) -> None:
     neovim.open(neovim.home.file)
     [found] = neovim.diagnostics(1)
