@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
-from rlm_core.types import Basis, GrowthClass, Metric, SizeSource
+from rlm_core.types import Basis, Cure, GrowthClass, Metric, SizeSource
 
 from rlm_lsp.findings.finding import Code
 from rlm_lsp.settings.model import Severity
@@ -26,6 +26,20 @@ class GrowthAnswer(Answer):
     growth_class: GrowthClass = Field(alias="class", description="Such as n or n^2")
     probability: float = Field(description="Calibrated probability of the class")
     sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
+
+
+class LineAnswer(Answer):
+    """A piece of the text: its line, 1-based, and what it says."""
+
+    line: int
+    text: str
+
+
+class OriginAnswer(LineAnswer):
+    """A place that makes a latency grow, the loops that repeat it, and what usually makes it grow less."""
+
+    loops: list[LineAnswer]
+    cure: Cure | None
 
 
 class FixedCallsAnswer(Answer):
@@ -105,6 +119,7 @@ class PredictionRow(Answer):
     curve: CurveAnswer | None = Field(description="The measured cost as a function of one size")
     bound: BoundAnswer | None = Field(description="The least cost at the given sizes, where calls are of unknown cost")
     growth: GrowthAnswer | None
+    growth_from: list[OriginAnswer] = Field(description="The places that make a latency grow faster than in proportion")
     abstained: str | None = Field(description="Why there is no number")
     analysis_failed: str | None = Field(
         description="Error for which the number is from the text alone; None where the analysis succeeded"

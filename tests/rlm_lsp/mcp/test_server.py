@@ -141,12 +141,13 @@ async def test_the_skill_for_reviews_is_a_prompt(tmp_path: Path) -> None:
 
 
 async def test_predictions_are_those_of_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(f"{SLOW}\n\ndef g(n):\n    return sum(range(n))\n")
+    pairs = "def pairs(xs, ys):\n    return [x for x in xs if x in list(ys)]\n"
+    (tmp_path / "a.py").write_text(f"{SLOW}\n\ndef g(n):\n    return sum(range(n))\n\n{pairs}")
     expected = json.loads(printed(tmp_path, "predict", "a.py", "--no-measured", "--format", "json"))
     async with connected(tmp_path) as client:
         text, answer = await call(client, "predict", path="a.py")
         by_text, from_text = await call(client, "predict", text=(tmp_path / "a.py").read_text(), unit="f")
-    assert answer["units"] == 2
+    assert answer["units"] == 3
     assert answer["omitted"] == 0
     key = ("qualname", "metric")
     for row in answer["rows"]:
@@ -155,7 +156,10 @@ async def test_predictions_are_those_of_the_command_line(tmp_path: Path) -> None
     assert [row["median"] for row in from_text["rows"]] == [
         row["median"] for row in answer["rows"] if row["qualname"] == "f"
     ]
-    assert len(text.splitlines()) == 2
+    assert len(text.splitlines()) == 3
+    assert ", from line " in text
+    [row] = [row for row in answer["rows"] if (row["qualname"], row["metric"]) == ("pairs", "latency")]
+    assert [origin["text"] for origin in row["growth_from"]][:1] == ["x in list(ys)"]
     assert by_text.startswith("line 1, f: latency ")
 
 
