@@ -277,13 +277,17 @@ def _makes_other_objects(cheaper: CodeText, other: CodeText) -> bool:
 def _without_guards(code: CodeText) -> str:
     """The code of a function with each early return as the branch that it is: ``if not x: return`` as ``if x: ...``.
 
+    Defaults of parameters and decorators count.
+
     How often a branch runs is guessed from how it is written, but these run equally often.
     """
     node = parsed_function(code.text)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return code.text
     body = list(node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body)
-    return ast.dump(ast.Module(_branches(body), []))
+    defaults = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+    head = [ast.Expr(part) for part in (*node.decorator_list, *defaults)]
+    return ast.dump(ast.Module([*head, *_branches(body)], []))
 
 
 def _branches(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -51,7 +51,7 @@ def label(
     mark is shortened to its median, since a ratio says nothing about an upper end. If ``named``, the names of the
     metrics precede them. A unit that waits, as ``work`` says, shows that and its computing time in place
     of its latency, even where the model abstains. ``with_growth`` adds how the latency grows, such as
-    ``~ n^2 in rows``. A label that is too long first gets a shorter form of the last metrics (an upper end, or a
+    ``∝ n^2 in rows``. A label that is too long first gets a shorter form of the last metrics (an upper end, or a
     median), then fewer metrics, of which marked ones stay longest, and finally loses its
     marks.
     """
@@ -99,7 +99,7 @@ def _texts(
 
 
 def _joined(text: Callable[[Prediction], str], prediction: Prediction, growth: str) -> str:
-    return f"{text(prediction)} ~ {growth}"
+    return f"{text(prediction)} ∝ {growth}"
 
 
 def _combinations(texts: Sequence[Sequence[_Text]]) -> Iterator[Sequence[str]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from rlm_core.inference.pair_direction import Direction, direction
+from rlm_core.inference.pair_direction import Direction, differ_by_guards, direction
 from rlm_core.inference.pair_facts import with_pair_facts
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
@@ -227,3 +227,15 @@ def test_sizes_turn_a_direction_round() -> None:
     assert _sign(before, after, a=10, n=1e6) == 1
     scan = before.replace("range(n)", "list(range(n))")
     assert _sign(scan, after, a=1e4, n=1e4) == -1
+
+
+def test_a_changed_default_or_decorator_is_not_a_guard() -> None:
+    text = "def f(rows=100):\n    if not rows:\n        return\n    print(sum(range(rows)))\n"
+    branch = "def f(rows=100):\n    if rows:\n        print(sum(range(rows)))\n"
+    before, same, default, cached = (
+        CodeText(one, "python", "call")
+        for one in (text, branch, branch.replace("100", "10_000_000"), f"@functools.cache\n{branch}")
+    )
+    assert differ_by_guards(before, same)
+    assert not differ_by_guards(before, default)
+    assert not differ_by_guards(before, cached)
