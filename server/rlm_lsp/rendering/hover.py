@@ -210,7 +210,7 @@ def head_words(
         else f"{labels.METRIC_WORDS[change.metric]} {labels.about(change.ratio)} ({_percent(change.bands[0])} band"
         f" {labels.ratio_band(change.bands[0])}){_at_sizes(change)}"
         for change in changes
-        if change.ratio is not None and change.bands and not (others and labels.is_open_at_sizes(change))
+        if change.ratio is not None and change.bands and not (others and not change.is_decided)
     ]
     if ratios or others:
         return ", ".join([*others, *ratios])

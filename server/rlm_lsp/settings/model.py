@@ -195,10 +195,10 @@ class Settings:
         " growing faster than n log n, or measured), or `all`. The others still have a hover.",
     )
     hints_min_latency: float = _setting(
-        3e-5,
+        5e-5,
         kinds.checked_text("a latency such as `100 µs`", partial(_cost, "latency")),
         "Predicted median latency from which a function gets a hint.",
-        written="30 µs",
+        written="50 µs",
     )
     hints_min_memory: float = _setting(
         2.0**20,

@@ -55,7 +55,7 @@ def test_the_schema_admits_what_files_may_say() -> None:
     assert schema["additionalProperties"] is False
     assert schema["properties"]["label"]["enum"] == ["band", "median", "median±"]
     assert schema["properties"]["severity"]["additionalProperties"] is False
-    assert schema["properties"]["hintsMinLatency"]["default"] == "30 µs"
+    assert schema["properties"]["hintsMinLatency"]["default"] == "50 µs"
     assert "^hints-min-latency$" in schema["patternProperties"]
     assert "^label$" not in schema["patternProperties"]
 
