@@ -197,7 +197,7 @@ def _of_method(project: Project, receiver: Value, method: str) -> tuple[str, str
             return "entry", f"?.{method}"
         if method in project.methods and receiver.name.partition(".")[0] in ("self", "cls", "super()"):
             return "own", method
-        return ("builtin" if methods._container_rule(method) else "open"), f"?.{method}"
+        return ("builtin" if methods._container_rule(method, 1) else "open"), f"?.{method}"
     owner = receiver.name if receiver.kind == "object" else receiver.kind
     if library.method_rule(owner, method) is not None:
         return "entry", f"{owner}.{method}"
