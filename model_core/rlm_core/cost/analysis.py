@@ -257,7 +257,7 @@ def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, e
         count = None if cause.worst_case is not None or cause.count.exact is None else stated(cause.count.exact)
         key = (cause.kind, cause.line)
         if key not in listed or listed[key][0] < amount:
-            listed[key] = (amount, count, cause.name, cause.worst_case)
+            listed[key] = (amount, count, cause.name, _of_input(cause))
     ranked = sorted(
         (
             Cause(kind, line, _text(name), amount, count, worst_case)
@@ -268,6 +268,14 @@ def _cost(quantity: Quantity, causes: Sequence[PendingCause], *, memory: bool, e
     )[:_MOST_CAUSES]
     large = stated(stated(quantity.evaluate(lambda name: LARGE_SIZE)[1]) + extra)
     return CostFacts(Amount(low, likely, high), typical, large, _growth(quantity), tuple(ranked), _terms(quantity))
+
+
+def _of_input(cause: PendingCause) -> Growth | None:
+    """The growth of a worst case with the size that its amount depends on, if that is one."""
+    names = cause.amount.names
+    return (
+        replace(cause.worst_case, size=next(iter(names))) if cause.worst_case and len(names) == 1 else cause.worst_case
+    )
 
 
 def _text(name: str | ast.AST) -> str:

@@ -127,6 +127,8 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         if searches or any(factor.base > 1 and not factor.size.startswith("?") for factor in growth):
             return GrowthEstimate("2^n", _NAMED, size_names(growth))
         return GrowthEstimate("other", _NAMED)
+    if metric == "latency" and (worst_case := _exponential_worst_case(code)) is not None:
+        return worst_case
     if work.unknown_calls:
         return None
     steep = steep_term(code, metric)
@@ -150,6 +152,16 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
+
+
+def _exponential_worst_case(code: CodeText) -> GrowthEstimate | None:
+    """The growth with an input for which a regular expression backtracks; usual texts do not cause it."""
+    found = (
+        [cause.worst_case for cause in code.work.latency.causes if cause.worst_case is not None] if code.work else []
+    )
+    names = input_names(code.text, is_function=True)
+    inputs = [name for growth in found if growth.base > 1 and (name := names.of(growth.size)) is not None]
+    return GrowthEstimate("2^n", _NAMED, (inputs[0],), in_worst_case=True) if inputs else None
 
 
 def without_logarithms(growth: tuple[Growth, ...]) -> tuple[Growth, ...]:

@@ -116,12 +116,14 @@ class GrowthEstimate:
     """The growth of a cost: the most likely class, its calibrated probability, and the inputs by name.
 
     ``sizes`` are the inputs that the leading term depends on, as the text names them; those that it does not name start
-    with ``?``. Empty where they are not known.
+    with ``?``. Empty where they are not known. ``in_worst_case``: some texts cause it, such as an attacker's, not usual
+    ones.
     """
 
     growth_class: GrowthClass
     probability: float
     sizes: tuple[str, ...] = ()
+    in_worst_case: bool = False
 
     @property
     def is_claim(self) -> bool:

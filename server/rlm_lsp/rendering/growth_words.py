@@ -14,7 +14,7 @@ from rlm_core.types import CodeText, Cure, GrowthEstimate, Metric, Prediction, U
 from rlm_lsp.history.comparison import GrowthRise
 
 from . import labels
-from .work_words import MOST_LINES, and_words, code, file_line, lines_of
+from .work_words import MOST_LINES, and_words, code, file_line, lines_of, worst_cases
 
 # A probability that is shown as 100 % is not shown.
 _CERTAIN = 0.995
@@ -73,6 +73,9 @@ def from_lines(unit: Unit, code_text: CodeText, estimate: GrowthEstimate) -> str
 def growth_place(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> tuple[int, str] | None:
     """The 0-based line of the file that makes a latency grow most, and its text; None where no line explains it."""
     growth = next((one.growth for one in predictions if one.metric == "latency"), None)
+    if growth is not None and growth.in_worst_case and growth.is_claim:
+        worst = next(iter(worst_cases(analysed.code.work)), None) if analysed.code.work is not None else None
+        return (file_line(analysed.unit, worst.line) - 1, worst.name) if worst is not None else None
     origins = growth_origins(analysed.code, growth) if growth is not None else []
     return (file_line(analysed.unit, origins[0].place.line) - 1, origins[0].place.text) if origins else None
 
@@ -98,7 +101,11 @@ def growth_words(estimate: GrowthEstimate) -> str:
 
 
 def growth_form(estimate: GrowthEstimate) -> str:
-    """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```."""
+    """A class with its inputs: ``n^2 in `values```, ```rows` × `cols```, ``2^n in `text` in the worst case``."""
+    return f"{_class_in_inputs(estimate)}{' in the worst case' if estimate.in_worst_case else ''}"
+
+
+def _class_in_inputs(estimate: GrowthEstimate) -> str:
     growth_class, named = estimate.growth_class, estimate.named_sizes
     if growth_class == "mn" and len(named) > 1:
         return " × ".join(map(code, named[:MOST_LINES]))

@@ -92,7 +92,7 @@ def _texts(
         return [*(partial(str, text) for text in sized), partial(marked_median, prediction)]
     plain = [partial(full, prediction), partial(median if short is _upper and has_mark else short, prediction)]
     growth = prediction.growth if with_growth and prediction.metric == "latency" else None
-    if growth is None or not growth.is_claim or growth.growth_class == "1":
+    if growth is None or not growth.is_claim or growth.growth_class == "1" or growth.in_worst_case:
         return plain
     forms = growth_form(growth).replace("`", ""), growth.growth_class
     return [*(partial(_joined, full, prediction, form) for form in forms), *plain]

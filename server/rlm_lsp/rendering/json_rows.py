@@ -195,8 +195,12 @@ def growth_fields(estimate: GrowthEstimate | None) -> dict[str, Any] | None:
     """Return a cost's growth class, its probability and the inputs by name; None if it is not certain enough."""
     if estimate is None or not estimate.is_claim:
         return None
-    fields = {"class": estimate.growth_class, "probability": estimate.probability}
-    return {**fields, "sizes": list(estimate.named_sizes)}
+    return {
+        "class": estimate.growth_class,
+        "probability": estimate.probability,
+        "sizes": list(estimate.named_sizes),
+        "in_worst_case": estimate.in_worst_case,
+    }
 
 
 def work_fields(

@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rlm_core.cost.analysis import work_facts
-from rlm_core.inference.growth_facts import FACT_FEATURES, class_of, fact_estimate, fact_features, input_growth
+from rlm_core.inference.growth_facts import (
+    FACT_FEATURES,
+    class_of,
+    decided_estimate,
+    fact_estimate,
+    fact_features,
+    input_growth,
+)
 from rlm_core.types import CodeText, CostFacts, Growth, GrowthEstimate, WorkFacts
 
 N, M = Growth("n"), Growth("m")
@@ -103,6 +110,20 @@ def test_a_cost_that_a_default_decides_is_not_constant() -> None:
 )
 def test_the_head_decides_where_facts_are_not_complete(text: str) -> None:
     assert fact_estimate(function(text), "latency") is None
+
+
+@pytest.mark.parametrize(
+    ("body", "in_worst_case"),
+    [
+        ("return re.match('(a+)+$', text)", True),
+        ("return f(text[1:]) + f(text[1:]) if text else 0", False),
+        ("return f(text[1:]) + f(text[1:]) if re.match('(a+)+$', text) else 0", False),
+    ],
+)
+def test_exponential_backtracking_is_growth_in_the_worst_case(body: str, in_worst_case: bool) -> None:
+    estimate = decided_estimate(function(f"def f(text):\n    import re\n    {body}\n"), "latency")
+    assert estimate is not None
+    assert (estimate.growth_class, estimate.named_sizes, estimate.in_worst_case) == ("2^n", ("text",), in_worst_case)
 
 
 def test_facts_of_outlines_programs_and_missing_facts_do_not_decide() -> None:

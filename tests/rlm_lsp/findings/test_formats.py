@@ -144,8 +144,8 @@ def test_json_and_sarif_have_the_growth_and_the_facts() -> None:
     work = WorkFacts(waits=(Wait(WaitKind.NETWORK, 1, "get"),), endless=2)
     entry = located(code="growth", rise=rise, work=work, first_line=9)
     [row] = json.loads(written("json", [entry]))
-    assert row["growth_before"] == {"class": "n", "probability": 0.9, "sizes": []}
-    assert row["growth"] == {"class": "n^2", "probability": 0.8, "sizes": ["xs"]}
+    assert row["growth_before"] == {"class": "n", "probability": 0.9, "sizes": [], "in_worst_case": False}
+    assert row["growth"] == {"class": "n^2", "probability": 0.8, "sizes": ["xs"], "in_worst_case": False}
     assert (row["waits"][0]["line"], row["endless"], row["causes"]) == (11, 12, [])
     properties = sarif([entry])["runs"][0]["results"][0]["properties"]
     assert {name: properties[name] for name in ("growth", "growth_before", "waits", "endless")} == {

@@ -67,7 +67,12 @@ def test_a_row_has_the_file_and_the_line_of_the_name_of_the_unit(make_prediction
 
 def test_growth_has_its_class_probability_and_inputs(make_prediction: MakePrediction) -> None:
     grown = make_prediction(growth=GrowthEstimate("n log n", 0.8, ("values",)))
-    assert prediction_fields(grown)["growth"] == {"class": "n log n", "probability": 0.8, "sizes": ["values"]}
+    assert prediction_fields(grown)["growth"] == {
+        "class": "n log n",
+        "probability": 0.8,
+        "sizes": ["values"],
+        "in_worst_case": False,
+    }
     assert prediction_fields(make_prediction())["growth"] is None
 
 
@@ -123,7 +128,7 @@ def test_growth_that_is_not_certain_enough_is_not_in_json(
     estimate = GrowthEstimate(growth_class, probability, ("xs",))
     assert prediction_fields(make_prediction(growth=estimate))["growth"] is None
     certain = replace(estimate, growth_class="n", probability=0.8)
-    fields = {"class": "n", "probability": 0.8, "sizes": ["xs"]}
+    fields = {"class": "n", "probability": 0.8, "sizes": ["xs"], "in_worst_case": False}
     assert prediction_fields(make_prediction(growth=certain))["growth"] == fields
 
 

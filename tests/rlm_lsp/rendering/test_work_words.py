@@ -323,6 +323,12 @@ def test_growth_names_the_class_and_the_inputs(
     assert growth_lines(unit(None), [prediction]) == [text]
 
 
+def test_a_growth_that_only_some_texts_cause_is_one_of_the_worst_case(make_prediction: MakePrediction) -> None:
+    prediction = make_prediction(growth=GrowthEstimate("2^n", 0.9, ("text",), in_worst_case=True))
+    [line] = growth_lines(unit(None), [prediction])
+    assert line == "latency grows about as 2^n in `text` in the worst case (90 % probability)"
+
+
 @pytest.mark.parametrize(("growth_class", "probability"), [("other", 0.9), ("n", 0.79), ("1", 0.79)])
 def test_an_unclear_growth_is_not_named(
     make_prediction: MakePrediction, growth_class: GrowthClass, probability: float

@@ -147,8 +147,8 @@ def _matched(call: Call, pattern: _Pattern | None, subject: Value, method: str) 
         growth = Growth("", base=2.0, degree=0.0) if worst.is_exponential else Growth("", worst.degree)
         call.note_worst_case(known, attempts.times(primitive("re.backtrack")), growth)
     seen = constant(0.0, 1.0, 1.0) if cost == "re.search" else ONE  # the first match ends a search
-    if worst is not None and worst.is_exponential:
-        # Each character doubles the ways to split the text; a text that matches at once costs little.
+    if worst is not None and worst.is_exponential and size.exact is not None:
+        # Each character of a text that is known doubles the ways to split it, unless it matches at once.
         attempts = exponential(2.0, size)
         call.spend(attempts * constant(0.0, primitive("re.backtrack"), primitive("re.backtrack")))
     elif cost == "re.match" or (known is not None and known.startswith(("^", "\\A"))):
