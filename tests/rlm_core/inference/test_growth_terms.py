@@ -165,6 +165,8 @@ def test_work_that_every_call_pays_for_each_item_is_linear(text: str, inputs: li
     "text",
     [
         "def f(name):\n    return f'digraph {name}'\n",  # copies of text hardly count
+        "def f(text: str):\n    return text.replace('+', '-')\n",  # often nothing is replaced
+        "def f(text: str):\n    return text.split('/', maxsplit=1)[0]\n",
         "def f(items):\n    for item in items:\n        if item.done:\n            return item\n",
         "def f(items):\n    for item in items:\n        fetch(item)\n",
         "def f(rows):\n    return [cell + 1 for row in rows for cell in row]\n",

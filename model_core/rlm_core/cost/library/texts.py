@@ -57,7 +57,7 @@ def split(call: Call) -> Value:
     if known is not None and known.size is not None:
         parts = known.size
         item = text(size * constant(1 / max(parts.exact or 1.0, 1.0)))
-    elif len(rest) > 1:
+    elif len(rest) > 1 or "maxsplit" in call.keywords:
         parts, item = constant(2.0), text(size.times(0.5))
     else:
         length = _LINE if rest and rest[0].constant == "\n" else _WORD
