@@ -41,7 +41,7 @@ FIELDS = [
         "bound",
         "small_inputs",
     ),
-    *("waits", "loop_waits", "endless", "causes", "analysis_failed"),
+    *("waits", "loop_waits", "endless", "causes", "growth_from", "analysis_failed"),
 ]
 GOOD = "def good(n):\n    return sum(range(n))\n"
 TEXT = "def f(xs):\n    return g(xs)\n"
