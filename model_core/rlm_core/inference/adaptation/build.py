@@ -80,9 +80,10 @@ def adapt(base: Predictor, device: str, measurements: Sequence[Measurement]) -> 
         chosen = _chosen(table, basis) if table is not None else None
         if table is None or chosen is None:
             usable = len(table.rows) if table is not None else 0
+            needed = MIN_NETWORKS if basis == "network" else MIN_MEASUREMENTS
             problems.append(
                 f"{metric} of basis {basis}: {usable} usable measurements;"
-                f" at least {MIN_MEASUREMENTS} of different texts or workloads are needed"
+                f" at least {needed} of different texts or workloads are needed"
             )
             continue
         texts = [text_key(row.code.text, row.code.language) for row in table.rows]
@@ -161,24 +162,38 @@ def _merged(repeats: Sequence[Measurement]) -> Measurement:
 
 
 def _ask(base: Predictor, basis: Basis, rows: list[Measurement]) -> tuple[_Table | None, list[RefusedRow]]:
-    """The table of the rows that the model can answer, on the devices for which it answers all of them."""
+    """The table of the rows that the model can answer, on the devices for which it answers all of them.
+
+    Devices of networks that are sums of parts answer about networks of any family, others about those of benchmarks:
+    the former are asked alone where that leaves more rows.
+    """
     devices = base.devices(basis)
     answers = base.predict(
         [row.code for row in rows],
         [[Query(row.query.metric, device, row.query.workload) for device in devices] for row in rows],
     )
-    counts = [sum(_answered(answer) for answer in line) for line in answers]
-    most = max(counts, default=0)
-    # A row that most devices cannot answer is at fault; else the device is.
-    good = [i for i, count in enumerate(counts) if most > 0 and count * 2 > most]
-    kept = [d for d in range(len(devices)) if all(_answered(answers[i][d]) for i in good)]
-    refused = [_refusal(rows[i], answers[i]) for i in range(len(rows)) if i not in set(good)]
+    every = list(range(len(devices)))
+    with_parts = [place for place in every if any(line[place].parts is not None for line in answers)]
+    good, of_parts = _usable(answers, every), _usable(answers, with_parts)
+    if len(of_parts) > len(good):
+        good, every = of_parts, with_parts
+    kept = [place for place in every if all(_answered(answers[i][place]) for i in good)]
+    refused = [
+        _refusal(rows[i], [answers[i][place] for place in every]) for i in range(len(rows)) if i not in set(good)
+    ]
     if not good or not kept:
         return None, refused
     chosen = [rows[i] for i in good]
-    known = np.array([logs([answers[i][d] for d in kept]) for i in good])
-    parts = np.array([part_columns([answers[i][d] for d in kept]) for i in good]).reshape(len(good), len(kept), -1)
-    return _Table(chosen, tuple(devices[d] for d in kept), known, parts), refused
+    known = np.array([logs([answers[i][place] for place in kept]) for i in good])
+    parts = np.array([part_columns([answers[i][place] for place in kept]) for i in good])
+    return _Table(chosen, tuple(devices[place] for place in kept), known, parts.reshape(*known.shape, -1)), refused
+
+
+def _usable(answers: Sequence[Sequence[Prediction]], places: Sequence[int]) -> list[int]:
+    """The rows that are not at fault: a row that most devices cannot answer is, else the device is."""
+    counts = [sum(_answered(line[place]) for place in places) for line in answers]
+    most = max(counts, default=0)
+    return [number for number, count in enumerate(counts) if most > 0 and count * 2 > most]
 
 
 def _answered(answer: Prediction) -> bool:

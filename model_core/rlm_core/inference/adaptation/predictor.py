@@ -95,7 +95,7 @@ class AdaptedPredictor(PredictorWrapper):
     def _answer(self, code: CodeText, query: Query, answers: list[Prediction]) -> Prediction:
         adapter = self._adapter(code, query)
         if adapter is not None:
-            return _mapped(adapter, code, answers)
+            return _mapped(adapter, code, query, answers)
         [answer] = answers
         problem = self._unusable.get(_device_id(query.device or ""))
         if problem is None or answer.abstained is None:
@@ -126,7 +126,7 @@ def _half_width(answers: Sequence[Prediction], out: int) -> float:
     return float(np.mean(widths)) if widths else 0.0
 
 
-def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> Prediction:
+def _mapped(adapter: Adapter, code: CodeText, query: Query, answers: Sequence[Prediction]) -> Prediction:
     first, device = answers[0], adapter.device
     for answer in answers:
         if answer.abstained is not None:
@@ -150,9 +150,12 @@ def _mapped(adapter: Adapter, code: CodeText, answers: Sequence[Prediction]) -> 
         lows.append(min(value(low), lows[-1]))
         highs.append(max(value(high), highs[-1], floor))
     found = (*reversed(lows[1:]), *highs)
+    # The types and the runtime of a known device are not those of the new one.
+    assumed = {name: shape for name, shape in first.workload.items() if name.startswith("arg")}
     return replace(
         first,
         device=device,
+        workload={**assumed, **query.workload} if adapter.fit.is_sum else first.workload,
         median=median,
         bands=bands(found, fit.text_count, fit.n, CalibrationSource(adapted_device=device)),
         quantiles=found,

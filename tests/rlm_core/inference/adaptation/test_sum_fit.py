@@ -107,9 +107,42 @@ def test_a_device_of_networks_is_adapted_from_three(tmp_path: Path) -> None:
     write_adapters([adapter], tmp_path / "my-board.json")
     predictor = AdaptedPredictor(base, read_adapters(tmp_path / "my-board.json"))
     [[answer]] = predictor.predict([NETWORKS[5]], [[Query("latency", "my-board")]])
-    assert answer.device == "my-board"
+    assert (answer.device, answer.workload) == ("my-board", {})
     assert answer.median == pytest.approx(float(columns([NETWORKS[5]])[0] @ TRUE), rel=0.3)
     assert answer.quantiles[MEDIAN] == answer.median
     assert answer.parts is not None
     assert not answer.parts.operators
     assert 0 < answer.parts.arithmetic + answer.parts.once < 1
+
+
+def test_devices_of_benchmarks_that_know_few_of_the_networks_are_left_out() -> None:
+    class WithPhones(Costs):
+        """Knows nine phones too, which answer about the first network only."""
+
+        def devices(self, basis: Basis, language: str | None = None) -> tuple[str, ...]:
+            return (*(f"phone-{number}" for number in range(9)), *super().devices(basis))
+
+        def predict(self, texts: Sequence[CodeText], queries: Sequence[Sequence[Query]]) -> list[list[Prediction]]:
+            found = []
+            for code, line in zip(texts, queries, strict=True):
+                asked = [replace(query, device=CPU) if str(query.device)[:5] == "phone" else query for query in line]
+                answers = super().predict([code], [asked])[0]
+                found.append(
+                    [
+                        self._of_phone(answer, query, is_known=code == NETWORKS[0])
+                        if str(query.device)[:5] == "phone"
+                        else answer
+                        for answer, query in zip(answers, line, strict=True)
+                    ]
+                )
+            return found
+
+        @staticmethod
+        def _of_phone(answer: Prediction, query: Query, *, is_known: bool) -> Prediction:
+            plain = replace(answer, device=query.device, parts=None)
+            return plain if is_known else replace(plain, median=None, bands=(), quantiles=())
+
+    found = adapt(WithPhones(), "my-board", measured(NETWORKS[:4]))
+    [adapter] = found.adapters
+    assert (adapter.fit.n, found.problems) == (4, ())
+    assert not [name for name in adapter.known if name.startswith("phone")]
