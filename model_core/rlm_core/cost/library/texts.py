@@ -11,7 +11,7 @@ from functools import lru_cache
 from rlm_core.types import Growth
 
 from ..domain.folding import formatted
-from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential
+from ..domain.quantities import ONE, ZERO, Quantity, constant, exponential, of_size
 from ..domain.values import UNKNOWN, Call, Value, number_of
 from .patterns.worst_case import METHODS, WorstCase, worst_case
 from .rules import (
@@ -203,11 +203,20 @@ def matching(name: str) -> Rule:
 
 def compile_pattern(call: Call) -> Value:
     value = argument(call, 0, "pattern")
-    # A pattern that was compiled before is found in a cache; in a loop that is every time but the first. One that is
-    # put together from parts may be another each time.
+    # A pattern that was compiled before is found in a cache; in a loop that is every time but the first. An item of an
+    # input, or one that is put together from parts, may be another each time.
     cached, fresh = primitive("re.cached"), primitive("re.compile")
-    call.spend(constant(cached, fresh, fresh) if value.kind == "str" and not value.known else constant(cached))
+    if value.kind == "str" and not value.known:
+        call.spend(constant(cached, cached if _is_input(value) else fresh, fresh))
+    else:
+        call.spend(constant(cached))
     return Value("object", name="re.Pattern", payload=_pattern(value, argument(call, 1, "flags")))
+
+
+def _is_input(value: Value) -> bool:
+    """Return whether a text is an argument as it is."""
+    names = value.size.names if value.size is not None else ()
+    return len(names) == 1 and value.size == of_size(next(iter(names)))
 
 
 def _match(size: Quantity) -> Value:

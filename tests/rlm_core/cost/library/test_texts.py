@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from rlm_core.cost.domain.quantities import constant, of_size
 from rlm_core.cost.domain.values import Value
 from rlm_core.cost.library.rules import literal
 from rlm_core.types import Growth
@@ -27,6 +28,13 @@ def test_flags_and_methods_count_for_the_worst_case() -> None:
     assert run("re.match", "(a+)+$", text, Value("int"))[1].worst_cases == {}
     assert run("re.match", r"\s+$", text)[1].worst_cases == {}
     assert run("re.sub", r"\s+$", "", text)[1].worst_cases == {r"\s+$": Growth("", 2.0)}
+
+
+def test_a_pattern_that_is_an_argument_is_compiled_once_and_one_put_together_each_time() -> None:
+    argument = run("re.compile", Value("str", size=of_size("word")))[1].seconds
+    together = run("re.compile", Value("str", size=of_size("word") + constant(2.0)))[1].seconds
+    assert argument == run("re.compile", "a+b")[1].seconds
+    assert together > 10 * argument
 
 
 def test_a_known_text_has_no_worst_case() -> None:
