@@ -34,8 +34,8 @@ def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> 
     cost = _cost(facts.facts, facts.launches / len(facts.facts), device)
     if cost is None or not facts.assumed:
         return cost
-    # What bounds a launch depends on the size of its blocks, which is a guess.
-    return replace(cost, assumed=True, bound=None)
+    # What bounds a launch depends on the size of its blocks and on strides, which are guesses.
+    return replace(cost, assumed=True, roofline=None, bound=None)
 
 
 def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -> LaunchCost | None:

@@ -164,8 +164,8 @@ class LaunchCost:
     ``moved`` are the bytes that programs load and store, ``distinct`` those of the tensors' parts that they touch, and
     ``flops`` the operations. ``roofline`` is the time in seconds that bandwidth and peak arithmetic allow at least, and
     ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete. ``assumed``: the
-    text has no known launch, and one that covers once what the kernel stores is meant: its operations and programs
-    depend on blocks whose size is a guess, and no bound is known.
+    text has no known launch, and one that covers once what the kernel stores is meant: all but what it
+    moves depends on strides and on the size of blocks, which are guesses, and no roofline is known.
     """
 
     moved: AmountRange

@@ -29,15 +29,14 @@ _LAUNCH_MEANING = (
 def amounts(cost: LaunchCost) -> str:
     """``moves 50 MiB (34 MiB distinct), 4.2 GFLOP, 120 FLOP per byte``: what does not depend on the device.
 
-    Of an assumed launch only the bytes, which do not depend on the size of its blocks.
+    Of an assumed launch only the bytes that it moves, which depend neither on the size of its blocks nor on strides.
     """
     moved = _range(cost.moved, lambda value: labels.quantity("memory", value))
     flops = _range(cost.flops, _flops)
     distinct = labels.quantity("memory", cost.distinct)
-    bytes_moved = f"moves {moved}" + (f" ({distinct} distinct)" if distinct != moved else "")
     if cost.assumed:
-        return f"{bytes_moved} in a launch that covers the output once"
-    parts = [bytes_moved, flops]
+        return f"moves {moved} in a launch that covers the output once"
+    parts = [f"moves {moved}" + (f" ({distinct} distinct)" if distinct != moved else ""), flops]
     if cost.distinct and cost.flops.likely:
         parts.append(f"{labels.number(cost.intensity)} FLOP per byte")
     launches = f"{cost.launches:,} launches" if cost.launches > 1 else "1 launch"
@@ -56,12 +55,12 @@ def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
 def cells(prediction: Prediction) -> dict[str, str]:
     """The roofline, the share of it that the prediction reaches, and what bounds the launch; empty where unknown."""
     cost = prediction.launch
-    if cost is None or cost.roofline is None:
+    if cost is None or cost.roofline is None or cost.bound is None:
         return {}
     return {
         "roofline": labels.quantity("latency", cost.roofline),
         "of roofline": share_words(prediction),
-        "bound by": "" if cost.bound is None else _BOUND[cost.bound],
+        "bound by": _BOUND[cost.bound],
     }
 
 
@@ -82,9 +81,8 @@ def share_words(prediction: Prediction) -> str:
 def note(prediction: Prediction) -> str:
     """``bound by bandwidth, 42 % of the roofline``; empty where it is not known."""
     shown = cells(prediction)
-    bound = f"bound by {shown['bound by']}" if shown.get("bound by") else ""
-    share = f"{shown['of roofline']} of the roofline" if shown.get("of roofline") else ""
-    return ", ".join(filter(None, (bound, share)))
+    share = f", {shown['of roofline']} of the roofline" if shown.get("of roofline") else ""
+    return f"bound by {shown['bound by']}{share}" if shown else ""
 
 
 def launch_fields(prediction: Prediction) -> dict[str, Any] | None:
@@ -94,7 +92,7 @@ def launch_fields(prediction: Prediction) -> dict[str, Any] | None:
         return None
     return {
         "moved_bytes": asdict(cost.moved),
-        "distinct_bytes": cost.distinct,
+        "distinct_bytes": None if cost.assumed else cost.distinct,
         "flops": None if cost.assumed else asdict(cost.flops),
         "intensity": cost.intensity if math.isfinite(cost.intensity) and not cost.assumed else None,
         "programs": None if cost.assumed else cost.programs,

@@ -9,7 +9,6 @@ covers a dimension. Tensors are contiguous. A kernel for which one of these fail
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -28,9 +27,8 @@ _LETTERS = {
     "m": ("m",), "n": ("n",), "k": ("k",), "z": ("z", "b", "batch"), "b": ("b", "z", "batch"),
     "h": ("h", "num_heads", "n_heads"), "d": ("d", "head_dim"), "t": ("t", "seq_len", "n_ctx"),
 }  # fmt: skip
-_ROW_NAMES = (
-    "m", "bt", "num_tokens", "n_rows", "rows", "num_rows", "nrows", "total_tokens", "b", "batch", "batch_size", "bs",
-)  # fmt: skip
+_ROW_NAMES = ("m", "bt", "num_tokens", "n_rows", "rows", "num_rows", "nrows", "total_tokens")
+_OUTER = re.compile(r"b\Z|z\Z|bsz|bs\Z|batch|h\Z|hq|.*heads?(?:_|\Z)", re.IGNORECASE)
 _TILE, _ENOUGH = 32, 2048  # least size of a block where the text names none, elements that a program mostly stores
 _BYTES = 2  # of an element, at the least
 _MORE = 1.05  # times as much is more
@@ -106,7 +104,10 @@ def _strides(names: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
     tensors: dict[str, list[tuple[str, str]]] = {}
     for name in names:
         stem = re.sub(_STRIDE, "", name.lower()).strip("_").replace("__", "_")
-        tensor, _, dimension = stem.rpartition("_") if "_" in stem else (stem[:-1], "", stem[-1:])
+        if "_" in stem:
+            tensor, _, dimension = stem.rpartition("_")
+        else:
+            tensor, dimension = (stem[:-1], stem[-1]) if len(stem) > 1 and stem[-1] in _LETTERS else (stem, "")
         tensors.setdefault(tensor, []).append((name, dimension))
     found: dict[str, int] = {}
     for own in tensors.values():
@@ -183,11 +184,14 @@ def _place(axis: int, number: int) -> tuple[int, ...]:
 
 
 def _rows(function: SourceFunction, sizes: Mapping[str, int]) -> int:
-    """How many rows there are by the sizes that the kernel does not read; 0 if they do not say it."""
+    """How many rows there are: the only size that the kernel does not read, if it is a number of rows; 0 otherwise."""
     body = function.node.body if isinstance(function.node.body, list) else [function.node.body]
     read = {node.id.lower() for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    unused = [value for name, value in sizes.items() if name not in read]
-    return math.prod(unused) if unused else 0
+    unread = [name for name in sizes if name not in read]
+    # Of batches and heads, a program may have any part.
+    if len(unread) != 1 or unread[0] not in _ROW_NAMES or any(map(_OUTER.match, sizes)):
+        return 0
+    return sizes[unread[0]]
 
 
 def _axes(function: SourceFunction) -> list[int] | None:

@@ -42,6 +42,7 @@ _BATCH, _SEQUENCE = ("b", "bsz", "batch", "batch_size", "z"), ("t", "seq_len", "
 _FEWER_ROWS = ("b", "t", "h")
 _WIDTHS = ("intermediate_size", "v", "vocab_size", "h", "n", "hidden_size", "d", "cols", "nj", "ny")
 _MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
+_SAME = 1.05  # times as much is the same
 _COMPANIONS = frozenset({"self", "ctx", "cls"})
 
 
@@ -300,5 +301,12 @@ def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
 
 
 def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:
-    """The configuration that moves the fewest sectors, known ones first: what tuning would find is not known."""
-    return min(variants, key=lambda facts: (not facts.known, facts.counts["sectors"].likely), default=None)
+    """The configuration that moves the fewest sectors, known ones first: what tuning would find is not known.
+
+    Configurations that store different amounts are no tiles of one result: a size that is not known decides them.
+    """
+    best = min(variants, key=lambda facts: (not facts.known, facts.counts["sectors"].likely), default=None)
+    stored = [facts.counts["stored"].likely for facts in variants]
+    if best is None or max(stored) <= _SAME * min(stored):
+        return best
+    return replace(best, unknown=best.unknown + 1)
