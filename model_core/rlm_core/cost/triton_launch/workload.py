@@ -303,7 +303,7 @@ def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
 def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:
     """The configuration that moves the fewest sectors, known ones first: what tuning would find is not known.
 
-    Configurations that store different amounts are no tiles of one result: a size that is not known decides them.
+    Where configurations store different amounts, a size that is not known decides what is stored.
     """
     best = min(variants, key=lambda facts: (not facts.known, facts.counts["sectors"].likely), default=None)
     stored = [facts.counts["stored"].likely for facts in variants]
