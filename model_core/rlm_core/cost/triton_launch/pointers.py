@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from ..concrete.values import SourceFunction
 
 _ACCESSES = frozenset({"load", "store", "make_block_ptr", "make_tensor_descriptor"})
 
 
+@lru_cache(256)
 def pointer_parameters(kernel: SourceFunction) -> frozenset[str]:
     """The parameters of a kernel that are pointers: what loads and stores start from, the left of their sums."""
     starts: dict[str, set[str]] = {}

@@ -84,7 +84,8 @@ def workload_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | No
             best, chosen = facts, trace
         if best is not None and best.known:
             break
-    return _facts(chosen, quick=False) if chosen is not None else None
+    # Launches that are not known in their first programs are not known as a whole.
+    return _facts(chosen, quick=False) if chosen is not None and best is not None and best.known else best
 
 
 def workload_calls(
