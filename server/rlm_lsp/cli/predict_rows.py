@@ -95,7 +95,7 @@ ANSWER_COLUMNS: dict[str, Any] = {
             "model": str,
             "abstained": str,
             "truncated": bool,
-            "growth": {"class": str, "probability": float, "sizes": [str]},
+            "growth": {"class": str, "probability": float, "sizes": [str], "in_worst_case": bool},
             "source": str,
             "holds_for": str,
             "evidence": str,

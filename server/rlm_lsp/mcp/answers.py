@@ -26,6 +26,7 @@ class GrowthAnswer(Answer):
     growth_class: GrowthClass = Field(alias="class", description="Such as n or n^2")
     probability: float = Field(description="Calibrated probability of the class")
     sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
+    in_worst_case: bool = Field(description="True if only some texts cause it, such as an attacker's")
 
 
 class LineAnswer(Answer):

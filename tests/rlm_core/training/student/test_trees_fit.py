@@ -98,6 +98,7 @@ def four_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks with four features instead of hundreds, so that a forest is fitted in no time."""
     monkeypatch.setattr(forest_fit, "feature_names", lambda basis: ("a", "b", "c", "d"))
     monkeypatch.setattr(forest_fit, "learnable_names", lambda basis: ("a", "b", "c", "d"))
+    monkeypatch.setattr(forest_fit, "work_is_known", lambda basis, features: None)
 
 
 def network_job(rows: int = 3000) -> ForestJob:
