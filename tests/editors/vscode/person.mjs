@@ -82,11 +82,10 @@ export class Person {
         await this.page.keyboard.press(key);
       }
       await input.fill(text, { timeout: 5000 });
-      await this.page
-        .locator('.quick-input-list .monaco-list-row.focused', { hasText: row })
-        .waitFor({ timeout: 5000 });
-      // In the list, not where the focus is: in an editor the key would insert a line.
-      await input.press('Enter', { timeout: 5000 });
+      const first = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: row });
+      // A key would go where the focus is by then: in an editor it would insert a line.
+      await first.click({ timeout: 5000 });
+      await this.page.mouse.move(0, 0);
       return true;
     });
   }
