@@ -14,6 +14,7 @@ from rlm_core.errors import RlmError
 from tools.data_set import build
 
 from .builder import NetworkBuilder
+from .energy import EnergyBuilder
 from .graphs import export, import_onnx, is_fused_elsewhere
 from .hub_graphs import export_hub, is_exported
 from .labels import HubNetwork, LabelledNetwork, NetworkLabel, read_hub, read_timm
@@ -28,20 +29,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("export-hub", "the same for networks of Qualcomm AI Hub whose package can build them"),
         ("import", "write the graphs of .onnx files named NAME@SIZE.onnx to the folder"),
         ("build", "write the rows of networks whose graphs are in the folder"),
+        ("build-energy", "write the rows of cells whose energy was measured; their graphs are built"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument("--graphs", type=Path, required=True, help="folder of the graphs")
+        if name != "build-energy":
+            command.add_argument("--graphs", type=Path, required=True, help="folder of the graphs")
         if name == "import":
             command.add_argument("files", type=Path, nargs="+", metavar="FILE.onnx")
         else:
             command.add_argument("--labels", type=Path, required=True, help="folder with the label files")
-        if name in ("export", "export-hub"):
+        if name in ("export", "export-hub", "build-energy"):
             command.add_argument("--most", type=int, default=None, help="number of networks (default: all)")
-        if name == "build":
+        if name.startswith("build"):
             command.add_argument("--out", type=Path, required=True, help="Parquet file to write")
     chosen = parser.parse_args(arguments)
     if chosen.command == "build":
         build(lambda: NetworkBuilder(chosen.labels, chosen.graphs), chosen.out)
+    elif chosen.command == "build-energy":
+        build(lambda: EnergyBuilder(chosen.labels, chosen.most), chosen.out)
     elif chosen.command == "import":
         _import(chosen.files, chosen.graphs)
     elif chosen.command == "export-hub":

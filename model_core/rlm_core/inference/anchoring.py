@@ -36,10 +36,10 @@ from .work_mixture import known_wait, stated_floor
 COVERAGE = 0.8
 # What a median differs by, in standard deviations of log10, when the same tests are measured again: half of the
 # latencies of networkx differed by more than 16 % between two runs. Allocations hardly differ.
-REPEAT_SPREAD: Mapping[Metric, float] = {"latency": 0.068, "memory": 0.01, "accuracy": 0.01}
+REPEAT_SPREAD: Mapping[Metric, float] = {"latency": 0.068, "memory": 0.01, "accuracy": 0.01, "energy": 0.068}
 # The standard error of a median over that of a mean.
 _OF_MEDIAN = math.sqrt(math.pi / 2)
-_SMALLEST: Mapping[Metric, float] = {"latency": 1e-12, "memory": 1.0, "accuracy": 1e-12}
+_SMALLEST: Mapping[Metric, float] = {"latency": 1e-12, "memory": 1.0, "accuracy": 1e-12, "energy": 1e-12}
 # A cost of a function or program is measured once for all queries; others for each device and workload.
 _ONE_ANSWER = frozenset({"call", "program"})
 # Of a text that is the same: the ratio from which a change of what it calls counts.

@@ -1,12 +1,14 @@
-"""The latency of a network as a sum over the kernels that a device runs, for networks of any family.
+"""The latency or energy of a network as a sum over the kernels that a device runs, for networks of any family.
 
-Input: the text of a graph, a device and a workload (batch, types, compiled or not). Output: seconds with quantiles, the
-share of each kernel, or the reason why there is no number. A kernel of each kind costs so much per multiply-accumulate
-and per moved element; starting a kernel and reading weights cost once per batch. The factors of a setting (a device
-with all of its workload but the batch) were fitted to measured networks (:mod:`rlm_core.training.network_cost_fit`).
+Input: the text of a graph, a device and a workload (batch, types, compiled or not). Output: seconds or joules with
+quantiles, the share of each kernel, or the reason why there is no number. A kernel of each kind costs so much per
+multiply-accumulate and per moved element; starting a kernel and reading weights cost once per batch. The factors of a
+setting (a device with all of its workload but the batch) were fitted to measured networks
+(:mod:`rlm_core.training.network_cost_fit`).
 
 A number is stated only for batches like those of the measurements, and where most of the time is spent in kinds of
-kernels that enough measured families have.
+kernels that enough measured families have. Energy was measured on cells of one search space only, and is stated for
+networks without much more work of any kind than these (:mod:`rlm_core.inference.network_range`).
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
-
-import numpy as np
 
 from rlm_core.errors import RlmError
 from rlm_core.queries.devices import device_table
@@ -39,12 +39,14 @@ from rlm_core.types import (
 
 from .calibration import bands
 from .network_parts import network_parts
-from .network_settings import BATCH, COLUMNS, MACS, MOVED, ONCE, SettingCost, load
-from .network_work import Array, NetworkWork, memory_of, work_kind, work_of
+from .network_range import beyond_measured
+from .network_settings import BATCH, MACS, ONCE, SettingCost, load
+from .network_work import Array, NetworkWork, factors_of, memory_of, work_kind, work_of
 from .predictor import QueryScope
 
 BASIS: Basis = "network"
 METRICS: tuple[Metric, ...] = ("latency", "memory")
+"""What is asked on each device with measured networks."""
 _MOST_UNKNOWN = 0.5
 """Of the time: the largest share of kinds of kernels that few measured families have."""
 # What such a kind costs is known to be within this standard deviation of a logarithm of the mean of known kinds. With
@@ -72,17 +74,17 @@ _BATCH_MARGIN = 2.0  # beyond the smallest and the largest measured batch
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
-    """A kernel of a network and its predicted share of the latency."""
+    """A kernel of a network and its predicted share of the latency in seconds, or of the energy in joules."""
 
     kernel: Kernel
-    seconds: float
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkCost:
-    """The latency of a network in seconds: quantiles at ``LEVELS``, by kernel in the graph's order, and its setting.
+    """The latency of a network in seconds, or its energy in joules: quantiles at ``LEVELS``, by kernel, the setting.
 
-    ``arithmetic`` is the share of the time that grows with multiply-accumulates, ``once`` that of :data:`ONCE`; the
+    ``arithmetic`` is the share of it that grows with multiply-accumulates, ``once`` that of :data:`ONCE`; the
     rest moves data.
     """
 
@@ -101,21 +103,24 @@ class NetworkCosts:
         self._path = path
 
     @cached_property
-    def _settings(self) -> Mapping[str, tuple[SettingCost, ...]]:
-        found: dict[str, tuple[SettingCost, ...]] = {}
+    def _settings(self) -> Mapping[Metric, Mapping[str, tuple[SettingCost, ...]]]:
+        found: dict[Metric, dict[str, tuple[SettingCost, ...]]] = {"latency": {}, "energy": {}}
         for setting in load(self._path) if self._path is not None else ():
-            found[setting.device] = (*found.get(setting.device, ()), setting)
+            by_device = found[setting.metric]
+            by_device[setting.device] = (*by_device.get(setting.device, ()), setting)
         return found
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices with measured networks."""
-        return tuple(self._settings)
+        """The devices with measured latencies of networks."""
+        return tuple(self._settings["latency"])
 
-    def setting_of(self, device: str | None, workload: Mapping[str, str]) -> SettingCost | None:
-        """The first setting of a device that agrees with all that the workload names."""
+    def setting_of(
+        self, device: str | None, workload: Mapping[str, str], metric: Metric = "latency"
+    ) -> SettingCost | None:
+        """The first setting of a metric on a device that agrees with all that the workload names."""
         named = {name: value for name, value in workload.items() if name != BATCH}
-        for setting in self._settings.get(device or "", ()):
+        for setting in self._settings[metric].get(device or "", ()):
             if all(setting.workload.get(name) == value for name, value in named.items()):
                 return setting
         return None
@@ -125,10 +130,13 @@ class NetworkCosts:
         known = tuple(scope.devices.get(BASIS, ()))
         devices = (*known, *(device for device in self.devices if device not in known))
         defaults = {f"{BASIS}@{device}": {"device": device, "workload": {}} for device in self.devices}
+        # Without a measured energy the query is about the model's usual device, and is refused there.
+        for device in list(self._settings["energy"])[:1]:
+            defaults[f"{BASIS}/energy"] = {"device": device, "workload": {}}
         return replace(scope, devices={**scope.devices, BASIS: devices}, defaults={**scope.defaults, **defaults})
 
     def queries(self) -> tuple[Query, ...]:
-        """What is asked about a network by default: latency and memory on each device with measured networks."""
+        """What is asked about a network by default: latency and memory on each device with measured latencies."""
         return tuple(Query(metric, device) for device in self.devices for metric in METRICS)
 
     def answer(self, code: CodeText, query: Query, model: str) -> Prediction | None:
@@ -136,31 +144,34 @@ class NetworkCosts:
 
         None for a query about an accuracy, or about the latency on a device without measured networks.
         """
-        is_known = query.metric == "memory" or (query.metric == "latency" and query.device in self._settings)
+        is_known = (
+            query.metric == "memory"
+            or (query.metric == "latency" and query.device in self._settings["latency"])
+            or (query.metric == "energy" and bool(self._settings["energy"]))
+        )
         if (code.basis, code.language) != (BASIS, "onnx") or not is_known:
             return None
         try:
             asked = self._asked(code.text, query)
             if isinstance(asked, Abstention):
                 return Prediction.missing(code, query, model, asked)
-            found = (
-                self._memory(asked, query, model) if query.metric == "memory" else self._latency(asked, query, model)
-            )
+            found = self._memory(asked, query, model) if query.metric == "memory" else self._fitted(asked, query, model)
         except RlmError as error:
             found = Abstention(AbstentionCode.ANALYSIS_FAILED, {"error": type(error).__name__})
         return Prediction.missing(code, query, model, found) if isinstance(found, Abstention) else found
 
-    def _latency(self, asked: _Question, query: Query, model: str) -> Prediction | Abstention:
+    def _fitted(self, asked: _Question, query: Query, model: str) -> Prediction | Abstention:
+        """The latency with its parts, or the energy."""
         found = _cost(asked)
         if isinstance(found, Abstention):
             return found
-        source = CalibrationSource(f"{BASIS}/onnx/latency@{query.device}")
+        source = CalibrationSource(f"{BASIS}/onnx/{query.metric}@{query.device}")
         banded = bands(found.quantiles, found.setting.groups, found.setting.rows, source)
-        seconds = [part.seconds for part in found.parts]
-        parts = network_parts(seconds, asked.work.labels, found.arithmetic, found.once)
+        seconds = [part.cost for part in found.parts] if query.metric == "latency" else []
+        parts = network_parts(seconds, asked.work.labels, found.arithmetic, found.once) if seconds else None
         return Prediction(
             BASIS,
-            "latency",
+            query.metric,
             query.device,
             found.workload,
             model,
@@ -213,8 +224,9 @@ class NetworkCosts:
         of_accuracy = (item for item in workload.items() if item[0] in _OF_ACCURACY)
         ignored = {*work.assumed.items(), *asked.items(), *of_accuracy}
         workload = {name: value for name, value in workload.items() if (name, value) not in ignored}
-        setting = self.setting_of(query.device, workload)
-        if setting is None and (query.device in self._settings or query.metric == "latency"):
+        kind: Metric = "energy" if query.metric == "energy" else "latency"
+        setting = self.setting_of(query.device, workload, kind)
+        if setting is None and (query.device in self._settings["latency"] or query.metric != "memory"):
             return Abstention(AbstentionCode.SETTING_NOT_TRAINED, _details(query.metric, workload, query.device))
         if work.open_share > _MOST_OPEN:
             return Abstention(AbstentionCode.OPEN_SIZES, {"share": f"{work.open_share:.0%}"})
@@ -243,6 +255,8 @@ def _cost(asked: _Question) -> NetworkCost | Abstention:
         return found
     if not _is_saturated(found, asked.batch):
         return _not_measured(asked.workload, asked.setting.device, asked.setting)
+    if (beyond := beyond_measured(asked.work, asked.setting, asked.batch)) is not None:
+        return beyond
     return replace(found, workload={**found.workload, **asked.work.assumed})
 
 
@@ -265,10 +279,10 @@ def _is_saturated(cost: NetworkCost, batch: int) -> bool:
 
 
 def cost_of(work: NetworkWork, setting: SettingCost, batch: int) -> NetworkCost | Abstention:
-    """The latency of a network in a setting, or the operators that take most of the time and are unknown."""
+    """The cost of a network in a setting, or the operators that take most of it and are unknown."""
     amounts, factors = work.at(batch), factors_of(setting)
     seconds = amounts @ factors
-    total = float(seconds.sum())
+    total = float(seconds.sum()) + setting.fixed
     unknown = unknown_shares(work, setting, seconds)
     share = sum(unknown.values())
     if not total > 0 or share > _MOST_UNKNOWN:
@@ -289,18 +303,6 @@ def is_gpu(device: str) -> bool:
     """Return whether a device starts kernels from another processor, which takes longer than short kernels."""
     known = device_table().get(device)
     return known is not None and known.kind == "gpu"
-
-
-def factors_of(setting: SettingCost) -> Array:
-    """The seconds per unit of each column, ``(columns,)``, of unknown kinds the geometric mean of the known ones."""
-    factors = np.array(setting.seconds)
-    known = np.array([name.partition(".")[0] in setting.known for name in COLUMNS])
-    for columns in (MACS, MOVED):
-        place = np.isin(COLUMNS, columns)
-        usual = factors[place & known & (factors > 0)]
-        if len(usual):
-            factors[place & ~known] = np.exp(np.log(usual).mean())
-    return factors
 
 
 def _spread(error: float, share: float, level: float) -> float:

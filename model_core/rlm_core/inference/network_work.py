@@ -16,7 +16,7 @@ from rlm_core.source.onnx_graph.node_codec import shape_text
 from rlm_core.source.onnx_graph.operator_words import kernel_words
 from rlm_core.source.onnx_graph.parse import parse
 
-from .network_settings import ARITHMETIC, COLUMNS, ONCE
+from .network_settings import ARITHMETIC, COLUMNS, MACS, MOVED, ONCE, SettingCost
 
 Array = npt.NDArray[np.float64]
 _PLACE = {name: number for number, name in enumerate(COLUMNS)}
@@ -81,6 +81,18 @@ def memory_of(text: str, widths: tuple[float, float]) -> GraphMemory:
         DataError: the text is not that of a graph.
     """
     return memory(parse(text), weight_width=widths[0], activation_width=widths[1])
+
+
+def factors_of(setting: SettingCost) -> Array:
+    """The cost per unit of each column, ``(columns,)``, of unknown kinds the geometric mean of the known ones."""
+    factors = np.array(setting.costs)
+    known = np.array([name.partition(".")[0] in setting.known for name in COLUMNS])
+    for columns in (MACS, MOVED):
+        place = np.isin(COLUMNS, columns)
+        usual = factors[place & known & (factors > 0)]
+        if len(usual):
+            factors[place & ~known] = np.exp(np.log(usual).mean())
+    return factors
 
 
 def work_kind(kernel: Kernel) -> str:

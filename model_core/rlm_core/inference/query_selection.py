@@ -67,7 +67,10 @@ def queries_for(
             continue
         metrics.append(default.metric)
         devices: Sequence[str | None] = [default.device]
-        if chosen_devices and default.metric != "accuracy":
+        if chosen_devices and default.metric == "energy":
+            # It was measured on few devices: chosen ones select among these.
+            devices = [name for name in chosen_devices if name is None or canonical_device(name) == default.device]
+        elif chosen_devices and default.metric != "accuracy":
             devices = chosen_devices
         if judge is not None and (judge != default.device or runtime):
             # The rest of the workload, such as the date, is the model's own for this judge.

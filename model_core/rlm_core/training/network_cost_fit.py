@@ -1,9 +1,10 @@
 """Rows of measured networks -> the costs of kernels by setting: ``python -m rlm_core.training.network_cost_fit``.
 
-The latency of a network is a sum over its kernels (:mod:`rlm_core.inference.network_cost`). Its factors are not
-negative and minimise relative errors, with less weight on networks that are far off. What a setting has few networks
-for is drawn towards the mean of the other settings on the same kind of device. Families of networks are left out in
-turn for bands, and for the figures that are printed.
+The latency of a network, or its energy, is a sum over its kernels (:mod:`rlm_core.inference.network_cost`). Its factors
+are not negative and minimise relative errors, with less weight on networks that are far off. What a setting has few
+networks for is drawn towards the mean of the other settings on the same kind of device. Families of networks are left
+out in turn for bands, and for the figures that are printed. A fit of one metric leaves the settings of the other as
+they are.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from rlm_core.inference.card import read_card
-from rlm_core.inference.network_settings import BATCH, COLUMNS, MACS, MOVED, NETWORK_COSTS, SettingCost, save
+from rlm_core.inference.network_settings import BATCH, COLUMNS, MACS, MOVED, NETWORK_COSTS, SettingCost, load, save
 from rlm_core.inference.network_work import work_of
 from rlm_core.queries.devices import device_table
 from rlm_core.source.onnx_graph.kernels import KINDS
-from rlm_core.types import LEVELS, MEDIAN
+from rlm_core.types import LEVELS, MEDIAN, Metric
 
 from .datasets.schema import read_rows
 from .student.ngram_ridge_fit import fold_of
@@ -40,7 +41,10 @@ _SHARE, _FAMILIES = 0.02, 4  # a kind is known if so many families have so much 
 
 @dataclass(frozen=True, slots=True)
 class SettingRows:
-    """The measured networks of a setting: ``amounts (rows, columns)`` for their batches, and ``seconds (rows,)``."""
+    """The measured networks of a setting: ``amounts (rows, columns)`` for their batches, and ``values (rows,)``.
+
+    Values are seconds, or joules of an energy.
+    """
 
     device: str
     workload: Mapping[str, str]
@@ -48,7 +52,8 @@ class SettingRows:
     families: npt.NDArray[np.str_]
     batches: npt.NDArray[np.int64]
     amounts: Array
-    seconds: Array
+    values: Array
+    metric: Metric = "latency"
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> SettingRows:
         """Some of the rows."""
@@ -59,7 +64,8 @@ class SettingRows:
             self.families[chosen],
             self.batches[chosen],
             self.amounts[chosen],
-            self.seconds[chosen],
+            self.values[chosen],
+            self.metric,
         )
 
     @property
@@ -74,18 +80,19 @@ class SettingRows:
         return f"{device.kind if device else self.device}/{self.workload.get('backend')}/{self.workload.get('mode')}"
 
 
-def settings_of(paths: Sequence[Path], splits: Sequence[str]) -> list[SettingRows]:
-    """The settings in data sets with enough rows and families, those with the newest runtime of a device first."""
+def settings_of(paths: Sequence[Path], splits: Sequence[str], metric: Metric = "latency") -> list[SettingRows]:
+    """The settings of a metric in data sets, the usual one of a device first."""
     found: dict[tuple[str, tuple[tuple[str, str], ...]], list[dict[str, object]]] = defaultdict(list)
     for row in read_rows(paths, splits):
-        if row["basis"] == "network" and row["metric"] == "latency" and "runtime" in row["workload"]:
+        # Rows of NAS benchmarks do not say what ran the network.
+        if row["basis"] == "network" and row["metric"] == metric and "backend" in row["workload"]:
             workload = {name: value for name, value in row["workload"].items() if name != BATCH}
             found[row["device"], tuple(sorted(workload.items()))].append(row)
-    settings = [_setting(device, dict(workload), rows) for (device, workload), rows in found.items()]
+    settings = [_setting(device, dict(workload), rows, metric) for (device, workload), rows in found.items()]
     return sorted(settings, key=_order)
 
 
-def _setting(device: str, workload: dict[str, str], rows: Sequence[dict[str, object]]) -> SettingRows:
+def _setting(device: str, workload: dict[str, str], rows: Sequence[dict[str, object]], metric: Metric) -> SettingRows:
     batches = [int(row["workload"][BATCH]) for row in rows]  # type: ignore[index]
     texts = tuple(str(row["text"]) for row in rows)
     amounts = [work_of(text).at(batch).sum(axis=0) for text, batch in zip(texts, batches, strict=True)]
@@ -97,19 +104,23 @@ def _setting(device: str, workload: dict[str, str], rows: Sequence[dict[str, obj
         np.array(batches),
         np.array(amounts),
         np.array([float(row["value"]) for row in rows]),  # type: ignore[arg-type]
+        metric,
     )
 
 
 def _order(setting: SettingRows) -> tuple[object, ...]:
-    """Inference before training, the newest runtime, plain before compiled, and the usual types and layout first."""
+    """Inference before training, the newest runtime, plain before compiled, and the usual types and layout first.
+
+    Networks here are ONNX files, so ONNX Runtime comes before others that need another format.
+    """
     workload = setting.workload
-    version = tuple(-int(part) for part in workload["runtime"].rpartition("-")[2].split("."))
+    version = tuple(-int(part) for part in workload.get("runtime", "").rpartition("-")[2].split(".") if part)
     usual = (
         workload["mode"] != "infer",
-        workload["backend"] != "eager",
+        workload["backend"] not in ("eager", "onnxruntime"),
         version,
-        workload["layout"],
-        workload["dtype"],
+        workload.get("layout", ""),
+        workload.get("dtype", ""),
     )
     return (setting.device, *usual)
 
@@ -132,11 +143,11 @@ def _prior(number: int, settings: Sequence[SettingRows], alone: Sequence[Array])
 
 def _speed(rows: SettingRows, factors: Array) -> float:
     """The median factor by which measurements are slower than predicted with the factors of another setting."""
-    return float(np.median(rows.seconds / np.maximum(rows.amounts @ factors, 1e-12)))
+    return float(np.median(rows.values / np.maximum(rows.amounts @ factors, 1e-12)))
 
 
 def _fitted(rows: SettingRows, prior: Array | None) -> Array:
-    relative = rows.amounts / rows.seconds[:, None]
+    relative = rows.amounts / rows.values[:, None]
     scale = relative.mean(axis=0)
     used = scale > 0
     if prior is not None:
@@ -161,13 +172,13 @@ def _fitted(rows: SettingRows, prior: Array | None) -> Array:
 
 def left_out(settings: Sequence[SettingRows]) -> list[Array]:
     """log(measured / predicted) of each row, ``(rows,)`` for each setting, by a fit without its family."""
-    errors = [np.full(len(setting.seconds), np.nan) for setting in settings]
+    errors = [np.full(len(setting.values), np.nan) for setting in settings]
     folds = [setting.folds for setting in settings]
     for fold in range(FOLDS):
         fitted = fit([setting.part(own != fold) for setting, own in zip(settings, folds, strict=True)])
         for setting, own, factors, found in zip(settings, folds, fitted, errors, strict=True):
             rows = own == fold
-            found[rows] = np.log(setting.seconds[rows] / np.maximum(setting.amounts[rows] @ factors, 1e-12))
+            found[rows] = np.log(setting.values[rows] / np.maximum(setting.amounts[rows] @ factors, 1e-12))
     return errors
 
 
@@ -178,7 +189,7 @@ def baseline(setting: SettingRows) -> Array:
     """
     counts = np.array([_counts(text) for text in setting.texts])
     table = np.concatenate([np.ones((len(counts), 1)), np.log(np.maximum(counts, 1))], axis=1)
-    logs, folds = np.log(setting.seconds / setting.batches), setting.folds
+    logs, folds = np.log(setting.values / setting.batches), setting.folds
     errors = np.zeros(len(logs))
     for fold in range(FOLDS):
         rows = folds == fold
@@ -203,6 +214,10 @@ def cost_of_setting(rows: SettingRows, factors: Array, errors: Array) -> Setting
         value = float(sizes[min(rank, len(sizes)) - 1]) if rank else 0.0
         quantiles.append(value if level > LEVELS[MEDIAN] else -value)
     quantiles[MEDIAN] = 0.0
+    alike = rows.amounts.min(axis=0) == rows.amounts.max(axis=0)
+    is_one_space = rows.metric == "energy"
+    fixed = float(rows.amounts[0, alike] @ factors[alike]) if is_one_space else 0.0
+    factors = np.where(alike, 0.0, factors) if is_one_space else factors
     low, middle, high = np.quantile(rows.batches, [0.05, 0.5, 0.95], method="nearest")
     return SettingCost(
         rows.device,
@@ -212,8 +227,18 @@ def cost_of_setting(rows: SettingRows, factors: Array, errors: Array) -> Setting
         (int(low), int(high), int(middle)),
         _known(rows),
         len(set(rows.families)),
-        len(rows.seconds),
+        len(rows.values),
+        rows.metric,
+        *(_limits(rows) if is_one_space else ((), 0.0, 0)),
+        float(f"{fixed:.6g}"),
     )
+
+
+def _limits(rows: SettingRows) -> tuple[tuple[float, ...], float, int]:
+    """The most work of each column, the least cost and the largest kernel of networks that are all of one space."""
+    most = tuple(float(f"{value:.6g}") for value in rows.amounts.max(axis=0))
+    largest = max(kernel.read + kernel.written for text in rows.texts for kernel in work_of(text).kernels)
+    return most, float(f"{rows.values.min():.6g}"), largest
 
 
 def _known(rows: SettingRows) -> tuple[str, ...]:
@@ -221,7 +246,7 @@ def _known(rows: SettingRows) -> tuple[str, ...]:
     found = []
     kind_of = np.array([name.partition(".")[0] for name in COLUMNS])
     for kind in KINDS:
-        has_some = np.zeros(len(rows.seconds), bool)
+        has_some = np.zeros(len(rows.values), bool)
         for columns in (MACS, MOVED):
             part = np.isin(COLUMNS, columns)
             whole = np.maximum(rows.amounts[:, part].sum(axis=1), 1e-300)
@@ -251,18 +276,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m rlm_core.training.network_cost_fit", description=__doc__)
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="data sets of python -m tools.networks")
     parser.add_argument("--model", type=Path, help="directory of the model to write to")
+    parser.add_argument("--metric", choices=("latency", "energy"), default="latency")
     chosen = parser.parse_args(arguments)
     settings = [
         setting
-        for setting in settings_of(chosen.data, ("train",))
-        if len(setting.seconds) >= MIN_ROWS and len(set(setting.families)) >= MIN_FAMILIES
+        for setting in settings_of(chosen.data, ("train",), chosen.metric)
+        if len(setting.values) >= MIN_ROWS and len(set(setting.families)) >= MIN_FAMILIES
     ]
     errors = left_out(settings)
     print(figures(settings, errors))
     if chosen.model is not None:
         costs = [cost_of_setting(*parts) for parts in zip(settings, fit(settings), errors, strict=True)]
+        path = chosen.model / NETWORK_COSTS
+        kept = [setting for setting in load(path) if setting.metric != chosen.metric] if path.is_file() else []
         card = read_card(chosen.model)  # before a file of it changes
-        save(costs, chosen.model / NETWORK_COSTS)
+        save(sorted([*kept, *costs], key=lambda setting: setting.metric != "latency"), path)
         replace(card, files={}).write(chosen.model, list(dict.fromkeys([*card.files, NETWORK_COSTS])))
 
 

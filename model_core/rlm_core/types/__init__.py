@@ -1,7 +1,7 @@
 """The dataclasses that travel between the stages: unit, query, prediction, measurement.
 
-SI units everywhere: latency in seconds, memory in bytes, accuracy as a fraction. Only rendering turns them into µs or
-MiB.
+SI units everywhere: latency in seconds, memory in bytes, accuracy as a fraction, energy in joules. Only rendering turns
+them into µs or MiB.
 """
 
 from .answers import CallCount, CostAtSizes, MeasuredPrediction, SizedPrediction, small_answer

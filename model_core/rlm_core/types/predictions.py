@@ -84,6 +84,7 @@ class AbstentionCode(StrEnum):
     OTHER_IMAGE_SIZE = "other-image-size"  # dataset, side (pixels of the network's input), usual
     TOO_LARGE = "too-large"  # gmacs (1e9 multiply-accumulates), most
     OPERATOR_NOT_MEASURED = "operator-not-measured"  # operators ("" for none), device
+    BEYOND_MEASURED = "beyond-measured"  # metric, device, operators with more work ("": with less)
 
 
 @dataclass(frozen=True, slots=True)

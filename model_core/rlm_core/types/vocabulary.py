@@ -7,9 +7,9 @@ from bisect import bisect_right
 from typing import Literal
 
 Basis = Literal["call", "program", "kernel", "module", "network"]
-Metric = Literal["latency", "memory", "accuracy"]
+Metric = Literal["latency", "memory", "accuracy", "energy"]
 UnitKind = Literal["function", "program", "kernel", "module", "network"]
-SI_UNIT: dict[str, str] = {"latency": "s", "memory": "B", "accuracy": "1"}
+SI_UNIT: dict[str, str] = {"latency": "s", "memory": "B", "accuracy": "1", "energy": "J"}
 BASIS_OF_KIND: dict[str, Basis] = {
     "function": "call",
     "program": "program",
@@ -18,7 +18,7 @@ BASIS_OF_KIND: dict[str, Basis] = {
     "network": "network",
 }
 # Below it the overhead that measuring subtracts is larger than the call itself.
-MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0, "accuracy": 0.0}
+MEASURED_FLOORS: dict[Metric, float] = {"latency": 5e-8, "memory": 0.0, "accuracy": 0.0, "energy": 0.0}
 # What a number rests on: a measurement of this text, one of an earlier text times a predicted ratio, or the model.
 # ``curve`` is a line through measurements at several sizes.
 NumberSource = Literal["measured", "anchored", "curve", "predicted"]
@@ -27,7 +27,7 @@ METRICS_OF_BASIS: dict[str, tuple[Metric, ...]] = {
     "program": ("latency", "memory"),
     "kernel": ("latency",),
     "module": ("latency",),
-    "network": ("accuracy", "latency", "memory"),
+    "network": ("accuracy", "latency", "memory", "energy"),
 }
 # The levels of a prediction's quantiles: symmetric about the median, the ends of all bands among them.
 LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995)

@@ -20,11 +20,13 @@ SCALES: dict[Metric, dict[str, Decimal]] = {
     "latency": {"ns": Decimal("1e-9"), "µs": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": Decimal(1)},
     "memory": {"B": Decimal(1), "KiB": Decimal(2**10), "MiB": Decimal(2**20), "GiB": Decimal(2**30)},
     "accuracy": {"%": Decimal("0.01")},
+    "energy": {"nJ": Decimal("1e-9"), "µJ": Decimal("1e-6"), "mJ": Decimal("1e-3"), "J": Decimal(1)},
 }
-_MICRO = {"us": "µs", "\u03bcs": "µs"}  # the Greek letter looks like the micro sign
-_LARGEST = {"latency": Decimal("1e9"), "memory": Decimal("1e18"), "accuracy": Decimal(1)}
-_LIMITS = {"latency": "1e9 s", "memory": "1e18 B"}
+_MICRO = {"us": "µs", "\u03bcs": "µs", "uJ": "µJ", "\u03bcJ": "µJ"}  # the Greek letter looks like the micro sign
+_LARGEST = {"latency": Decimal("1e9"), "memory": Decimal("1e18"), "accuracy": Decimal(1), "energy": Decimal("1e9")}
+_LIMITS = {"latency": "1e9 s", "memory": "1e18 B", "energy": "1e9 J"}
 _SMALLEST = Decimal("1e-12")
+_EXAMPLES: dict[Metric, str] = {"latency": "1 ms", "memory": "10 MiB", "accuracy": "90 %", "energy": "1 mJ"}
 _TOKEN = re.compile(r"""(?P<comma>,)|"(?P<quoted>[^"]*)"|(?P<op>[<>]=?|[≤≥])|(?P<word>[^\s,<>≤≥"]+)|(?P<stray>")""")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _PLAIN = re.compile(r"[^\s,<>≤≥\"=]+\Z")
@@ -32,7 +34,7 @@ _PLAIN = re.compile(r"[^\s,<>≤≥\"=]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The bound of a metric: at most ``value`` (seconds, bytes), for accuracy at least (a fraction).
+    """The bound of a metric: at most ``value`` (seconds, bytes, joules), for accuracy at least (a fraction).
 
     ``device`` and ``workload`` (sorted pairs) qualify it; None and empty apply to every query.
     """
@@ -145,7 +147,7 @@ def _budget(item: list[_Token]) -> WrittenBudget:
         raise _MistakeError(f"unknown metric {first.text!r}; write {_one_of(METRICS)}", first.start, first.end)
     metric: Metric = first.text
     better = ">" if metric == "accuracy" else "<"
-    example = f"{metric} {better} {'90 %' if metric == 'accuracy' else '1 ms' if metric == 'latency' else '10 MiB'}"
+    example = f"{metric} {better} {_EXAMPLES[metric]}"
     if len(item) < 2 or item[1].kind != "op":
         at = item[1] if len(item) > 1 else first
         raise _MistakeError(f"{better!r} is missing; write {example}", at.start, at.end)

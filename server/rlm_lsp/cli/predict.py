@@ -41,7 +41,7 @@ from .workers import batches_for, results
 
 _Form = Literal["table", "json", "jsonl"]
 _Order = Literal["latency", "memory", "file"]
-_METRICS: tuple[Metric, ...] = ("latency", "memory", "accuracy")
+_METRICS: tuple[Metric, ...] = ("latency", "memory", "accuracy", "energy")
 
 
 @click.command()

@@ -81,11 +81,16 @@ _REASONS: Mapping[AbstentionCode, str] = {
     AbstentionCode.TOO_LARGE: "the network has {gmacs} GMACs; the measured ones have up to {most}",
     AbstentionCode.OPERATOR_NOT_MEASURED: "much of the work is in operators that few networks measured on {device}"
     " have: {operators}",
+    AbstentionCode.BEYOND_MEASURED: "{metric} was measured on {device} for cells of NAS-Bench-201 on images of 32"
+    " pixels, which have less work in {operators}",
 }
 
 
 _UNLIKE_NETWORKS = "only networks like those of NAS benchmarks have this number (distance {distance}, limit {limit})"
 _ONE_BATCH = "networks were measured on {device} with batch {least}, not {batch}"
+_LESS_WORK = (
+    "{metric} was measured on {device} for cells of NAS-Bench-201 on images of 32 pixels, which all have more work"
+)
 _OWN_WORDS = frozenset({"kinds", "units", "remedy"})
 _Shown = TypeVar("_Shown")
 
@@ -118,6 +123,8 @@ def reason(abstention: Abstention, quote: Callable[[str], str] = str) -> str:
         template = _UNLIKE_NETWORKS
     if abstention.code is AbstentionCode.BATCH_NOT_MEASURED and details["least"] == details["most"]:
         template = _ONE_BATCH
+    if abstention.code is AbstentionCode.BEYOND_MEASURED and not details["operators"]:
+        template = _LESS_WORK
     sentence = template.format_map(
         {name: value if name in _OWN_WORDS else quote(value) for name, value in details.items()}
     )

@@ -66,6 +66,7 @@ _MORE: Mapping[Metric, str] = {
     "latency": "slower",
     "memory": "uses more memory",
     "accuracy": "more accurate",
+    "energy": "uses more energy",
 }
 
 

@@ -1,12 +1,12 @@
 """SI values -> text for people: ``10–160 µs``, ``≤3 KiB``, and what a unit waits for.
 
 Two significant digits in one unit that is chosen after rounding (``1 µs``, never ``1000 ns``); times in ns, µs, ms, s,
-sizes in B, KiB, MiB, GiB. Accuracies have one decimal, ``93.9 %``: those of the networks that people compare differ by
-less than one per cent. Ratios are written by :func:`ratio_digits` alone, so that one ratio has one text: ``2.1×``,
-``>999×``. A band whose lower end is 0 reads ``≤high``: the value may be below what the measurement resolves. ``✓``
-marks what was measured, ``≈`` what is carried over from a measurement of an earlier text and ``~`` what is on a curve
-through measurements, each with its median first: ``✓ 2.1 µs (1.8–3 µs)``. ``?`` alone marks the number of an
-uncalibrated model. A unit that waits is labelled with what it waits for, and with its computing time.
+sizes in B, KiB, MiB, GiB, energy in nJ, µJ, mJ, J. Accuracies have one decimal, ``93.9 %``: those of the networks that
+people compare differ by less than one per cent. Ratios are written by :func:`ratio_digits` alone, so that one ratio has
+one text: ``2.1×``, ``>999×``. A band whose lower end is 0 reads ``≤high``: the value may be below what the measurement
+resolves. ``✓`` marks what was measured, ``≈`` what is carried over from a measurement of an earlier text and ``~`` what
+is on a curve through measurements, each with its median first: ``✓ 2.1 µs (1.8–3 µs)``. ``?`` alone marks the number of
+an uncalibrated model. A unit that waits is labelled with what it waits for, and with its computing time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ from rlm_lsp.history.comparison import usual_waits
 if TYPE_CHECKING:
     from rlm_core.measurement import Measurement
 
-METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "memory": "peak memory", "accuracy": "accuracy"}
+METRIC_WORDS: dict[Metric, str] = {
+    "latency": "latency",
+    "memory": "peak memory",
+    "accuracy": "accuracy",
+    "energy": "energy",
+}
 BASIS_WORDS: dict[Basis, str] = {
     "call": "one call, as tests would call it",
     "program": "a whole solution on the judge's inputs",
@@ -77,6 +82,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "latency": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "memory": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB")),
     "accuracy": ((0.01, "%"),),
+    "energy": ((1e-9, "nJ"), (1e-6, "µJ"), (1e-3, "mJ"), (1.0, "J")),
 }
 _COUNTS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 

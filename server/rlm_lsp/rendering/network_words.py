@@ -62,6 +62,7 @@ def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: boo
     """A network as a hover: a row per device, the most expensive operators, and why other numbers are missing."""
     latencies = [answer for answer in predictions if answer.metric == "latency"]
     others = [answer for answer in predictions if answer.metric == "accuracy" and answer.median is not None]
+    energies = [answer for answer in predictions if answer.metric == "energy" and answer.median is not None]
     memory = {answer.device: labels.median(answer) for answer in predictions if answer.metric == "memory"}
     known = [answer for answer in latencies if answer.median is not None]
     refused = [answer for answer in latencies if answer.median is None]
@@ -70,6 +71,10 @@ def network_hover(name: str, predictions: Sequence[Prediction], *, markdown: boo
     if known:
         blocks.append(_table(known, memory, markdown=markdown))
     blocks += [f"{labels.METRIC_WORDS[answer.metric]} {labels.marked_spread(answer)}" for answer in others]
+    blocks += [
+        f"energy {labels.marked_spread(answer)} on {device_name(answer.device)} with {answer.workload['backend']}"
+        for answer in energies
+    ]
     parts = next((answer for answer in known if answer.parts is not None and answer.parts.operators), None)
     if parts is not None and parts.parts is not None:
         names = [

@@ -45,7 +45,7 @@ def code_of(found: NetworkCost | Abstention) -> AbstentionCode:
 
 def test_the_parts_of_a_network_add_up_to_its_latency() -> None:
     found = answered(NetworkCosts(builtin() / NETWORK_COSTS).cost(NET, GPU, {}))
-    assert sum(part.seconds for part in found.parts) == pytest.approx(found.quantiles[MEDIAN])
+    assert sum(part.cost for part in found.parts) == pytest.approx(found.quantiles[MEDIAN])
     assert list(found.quantiles) == sorted(found.quantiles)
     assert 0 <= found.arithmetic <= 1
 
@@ -131,10 +131,12 @@ def test_only_latencies_on_measured_devices_are_answered() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"seconds": (1.0,)},
-        {"seconds": (-1.0,) * len(COLUMNS)},
+        {"costs": (1.0,)},
+        {"costs": (-1.0,) * len(COLUMNS)},
         {"errors": tuple(0.5 - level for level in LEVELS)},
         {"batches": (4, 1, 2)},
+        {"most": (1.0,)},
+        {"least": -1.0},
     ],
 )
 def test_damaged_costs_are_refused(wrong: dict[str, object], tmp_path: Path) -> None:
@@ -196,8 +198,8 @@ def test_what_takes_most_of_the_time_must_be_known(tmp_path: Path) -> None:
 
 
 def test_networks_of_short_kernels_have_wider_bands_on_a_gpu(tmp_path: Path) -> None:
-    fast = setting(device=GPU, seconds=tuple(1e-9 for _ in COLUMNS), batches=(1, 8, 4), known=KNOWN)
-    slow = msgspec.structs.replace(fast, device="nvidia-rtx-3090", seconds=tuple(1.0 for _ in COLUMNS))
+    fast = setting(device=GPU, costs=tuple(1e-9 for _ in COLUMNS), batches=(1, 8, 4), known=KNOWN)
+    slow = msgspec.structs.replace(fast, device="nvidia-rtx-3090", costs=tuple(1.0 for _ in COLUMNS))
     costs = costs_of(tmp_path, fast, slow)
     short, long = (answered(costs.cost(NET, device, {})) for device in (GPU, "nvidia-rtx-3090"))
     assert short.quantiles[-1] / short.quantiles[MEDIAN] > long.quantiles[-1] / long.quantiles[MEDIAN]
@@ -208,3 +210,56 @@ def test_networks_of_short_kernels_have_wider_bands_on_a_gpu(tmp_path: Path) -> 
     assert answered(on_cpu).quantiles[-1] / answered(on_cpu).quantiles[MEDIAN] == pytest.approx(
         long.quantiles[-1] / long.quantiles[MEDIAN]
     )
+
+
+CIFAR = "in a 1x3x32x32\n·Conv3x3 16·BatchNormalization·Relu" + "·Conv3x3 16·BatchNormalization·Relu" * 8
+PI = "raspberry-pi-5"
+
+
+def energy_of(text: str, device: str | None = PI, **workload: str) -> Prediction:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    answer = costs.answer(CodeText(text, "onnx", "network"), Query("energy", device, workload), "model")
+    assert answer is not None
+    return answer
+
+
+def test_the_energy_of_a_small_network_has_a_band_for_each_runtime() -> None:
+    text = f"{CIFAR}·GlobalAveragePool·Flatten·Gemm 10"
+    usual, other = energy_of(text), energy_of(text, backend="litert")
+    assert (usual.workload["backend"], other.workload["backend"]) == ("onnxruntime", "litert")
+    for answer in (usual, other):
+        assert answer.band is not None
+        assert 1e-3 < answer.band.low < (answer.median or 0) < answer.band.high < 27e-3
+        assert answer.bands[0].groups > 1000
+        assert answer.parts is None
+
+
+@pytest.mark.parametrize(
+    ("text", "workload", "device", "code"),
+    [
+        (f"{CIFAR}·GlobalAveragePool·Flatten·Gemm 10".replace("32x32", "224x224"), {}, PI, "beyond-measured"),
+        (NET, {}, PI, "beyond-measured"),
+        ("in a 1x64\n·Gemm 10", {}, PI, "operator-not-measured"),
+        ("in a 1x3x32x32\n·Conv3x3 16·Relu", {}, PI, "beyond-measured"),
+        (CIFAR, {}, GPU, "setting-not-trained"),
+        (CIFAR, {"backend": "torchmobile"}, PI, "setting-not-trained"),
+        (CIFAR, {"batch": "64"}, PI, "batch-not-measured"),
+    ],
+)
+def test_an_energy_that_nothing_was_measured_for_is_refused(
+    text: str, workload: dict[str, str], device: str, code: str
+) -> None:
+    refused = energy_of(text, device, **workload).abstained
+    assert refused is not None
+    assert refused.code == code
+
+
+def test_a_model_without_energies_leaves_the_question_to_others(tmp_path: Path) -> None:
+    code = CodeText(NET, "onnx", "network")
+    assert costs_of(tmp_path, setting()).answer(code, Query("energy", "cpu"), "model") is None
+
+
+def test_what_all_measured_networks_have_alike_is_part_of_each_cost(tmp_path: Path) -> None:
+    plain = answered(costs_of(tmp_path, setting(known=KNOWN)).cost(NET, "cpu", {}))
+    fixed = answered(costs_of(tmp_path, setting(known=KNOWN, fixed=0.5)).cost(NET, "cpu", {}))
+    assert fixed.quantiles[MEDIAN] == pytest.approx(plain.quantiles[MEDIAN] + 0.5)

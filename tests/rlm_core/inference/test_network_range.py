@@ -1,4 +1,4 @@
-"""The forests of NAS benchmarks answer only for networks of the sizes that these have."""
+"""Models of NAS benchmarks answer only for networks of the sizes that these have."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from rlm_core.inference import trees
 from rlm_core.inference.features import all_feature_names, forest_key
 from rlm_core.inference.features.network import describe, features
 from rlm_core.inference.model_store import builtin
-from rlm_core.inference.network_range import out_of_range
+from rlm_core.inference.network_range import beyond_measured, out_of_range
+from rlm_core.inference.network_settings import COLUMNS, SettingCost
+from rlm_core.inference.network_work import work_of
 from rlm_core.inference.student import TREES
-from rlm_core.types import Abstention, AbstentionCode, Query
+from rlm_core.types import LEVELS, Abstention, AbstentionCode, Query
 
 TEXT = "in a 1x3x{side}x{side}\n·Conv3x3 {width}·Relu·Conv3x3 {width}·Relu·GlobalAveragePool·Flatten·Gemm 10"
 ACCURACY = Query("accuracy", None, {"dataset": "cifar10", "epochs": "200", "subset": "test"})
@@ -38,3 +40,39 @@ def test_a_network_beyond_the_largest_of_a_forest_has_no_latency() -> None:
     assert found is not None
     assert found.code is AbstentionCode.TOO_LARGE
     assert float(found.details["gmacs"]) > float(found.details["most"])
+
+
+def limited(most: float, least: float = 0.0, text: str = TEXT.format(side=32, width=32)) -> SettingCost:
+    """A setting whose largest network has ``most`` times the work of a text."""
+    work = tuple(float(value) * most for value in work_of(text).at(1).sum(axis=0))
+    largest = max(kernel.read + kernel.written for kernel in work_of(text).kernels)
+    costs, errors = (1.0,) * len(COLUMNS), (0.0,) * len(LEVELS)
+    known = ("conv", "elementwise", "pool", "product")
+    return SettingCost("board", {}, costs, errors, (1, 1, 1), known, 30, 90, "energy", work, least, largest)
+
+
+def test_a_network_within_the_work_of_the_measured_ones_is_answered() -> None:
+    work = work_of(TEXT.format(side=32, width=32))
+    assert beyond_measured(work, limited(1.0), 1) is None
+    assert beyond_measured(work, limited(0.99), 1) is None
+
+
+def test_the_operator_with_the_most_work_beyond_the_measured_networks_is_named() -> None:
+    text = TEXT.format(side=32, width=32)
+    assert beyond_measured(work_of(f"{text}·Softmax"), limited(1.0), 1) is None
+    found = beyond_measured(work_of(text.replace("·Flatten", "·Conv3x3 4096·Flatten")), limited(1.0), 1)
+    assert found is not None
+    assert found.details["operators"] == "Conv"
+
+
+def test_a_network_with_a_larger_kernel_than_any_measured_one_is_refused() -> None:
+    text = TEXT.format(side=34, width=32)
+    found = beyond_measured(work_of(text), limited(9.0), 1)
+    assert found is not None
+    assert found.details["operators"] in ("Conv", "Relu")
+    assert beyond_measured(work_of(text), limited(9.0, text=text), 1) is None
+
+
+def test_a_network_that_costs_less_than_each_measured_one_is_refused() -> None:
+    found = beyond_measured(work_of(TEXT.format(side=32, width=32)), limited(1.0, least=1e6), 1)
+    assert found == Abstention(AbstentionCode.BEYOND_MEASURED, {"metric": "energy", "device": "board", "operators": ""})

@@ -9,6 +9,7 @@ import pytest
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
+from rlm_core.queries.devices import canonical_device
 from rlm_core.types import METRICS_OF_BASIS, Basis, JudgeChoice
 
 pytestmark = pytest.mark.timeout(30)
@@ -135,6 +136,17 @@ def test_an_accuracy_has_one_query_whatever_the_devices() -> None:
     found = selected("network", QuerySelection(devices=("pixel-3", "raspberry-pi-4")))
     assert [device for metric, device, _ in found if metric == "accuracy"] == [None]
     assert [device for metric, device, _ in found if metric == "latency"] == ["pixel-3", "raspberry-pi-4"]
+
+
+def test_an_energy_is_asked_only_on_the_device_where_it_was_measured() -> None:
+    for devices, expected in (
+        ((), ["pixel-3"]),
+        (("raspberry-pi-4",), []),
+        (("raspberry-pi-4", "Pixel 3"), ["pixel-3"]),
+        ((None, "raspberry-pi-4"), ["pixel-3"]),
+    ):
+        found = selected("network", QuerySelection(devices=devices))
+        assert [canonical_device(device or "") for metric, device, _ in found if metric == "energy"] == expected
 
 
 KERNEL = CodeText("def k(): pass", "triton", "kernel", (), ((("M", "64"), ("N", "1")), (("M", "128"), ("N", "1"))))

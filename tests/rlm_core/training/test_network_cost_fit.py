@@ -75,12 +75,12 @@ def test_latencies_that_are_sums_over_kernels_are_predicted_for_families_that_we
 
 def test_a_setting_with_few_networks_is_drawn_towards_the_others(data: Path) -> None:
     large, small = settings_of([data], ("train",))
-    few = np.zeros(len(small.seconds), bool)
+    few = np.zeros(len(small.values), bool)
     few[:4] = True
     _, together = fit([large, small.part(few)])
     [alone] = fit([small.part(few)])
     rest = small.part(~few)
-    errors = [np.median(np.abs(np.log(rest.seconds / (rest.amounts @ factors)))) for factors in (together, alone)]
+    errors = [np.median(np.abs(np.log(rest.values / (rest.amounts @ factors)))) for factors in (together, alone)]
     assert errors[0] < 0.1
     assert errors[0] <= errors[1]
 
@@ -104,7 +104,30 @@ def test_the_command_prints_figures_and_writes_the_model(
         copy(file, tmp_path)
     network_cost_fit.main(["--data", str(data), "--model", str(tmp_path)])
     assert "baseline" in capsys.readouterr().out
-    assert [setting.device for setting in load(tmp_path / NETWORK_COSTS)] == ["nvidia-rtx-3090", "nvidia-rtx-4090"]
+    latencies = [setting for setting in load(tmp_path / NETWORK_COSTS) if setting.metric == "latency"]
+    assert [setting.device for setting in latencies] == ["nvidia-rtx-3090", "nvidia-rtx-4090"]
     assert NETWORK_COSTS in read_card(tmp_path).files
     settings = settings_of([data], ("train",))
     assert figures(settings, left_out(settings)).count("\n") == 2
+
+
+def test_an_energy_is_written_next_to_the_latencies_with_the_work_that_it_holds_for(tmp_path: Path) -> None:
+    for file in builtin().iterdir():
+        copy(file, tmp_path)
+    before = load(tmp_path / NETWORK_COSTS)
+    board = {"device": "raspberry-pi-5", "metric": "energy"}
+    workload = {"batch": "1", "backend": "onnxruntime", "mode": "infer"}
+    rows = [{**row, **board, "workload": workload} for row in rows_of(0.05) if row["device"] == "nvidia-rtx-4090"]
+    write_rows(rows, tmp_path / "energy.parquet")
+    network_cost_fit.main(["--data", str(tmp_path / "energy.parquet"), "--model", str(tmp_path), "--metric", "energy"])
+    *latencies, energy = load(tmp_path / NETWORK_COSTS)
+    assert latencies == [setting for setting in before if setting.metric == "latency"]
+    assert (energy.device, energy.metric, energy.groups) == ("raspberry-pi-5", "energy", FAMILIES)
+    amounts = np.array([work_of(str(row["text"])).at(1).sum(axis=0) for row in rows])
+    assert energy.most == pytest.approx(amounts.max(axis=0), rel=1e-5)
+    assert energy.least == pytest.approx(min(float(row["value"]) for row in rows), rel=1e-5)
+    assert energy.largest == max(
+        kernel.read + kernel.written for row in rows for kernel in work_of(str(row["text"])).kernels
+    )
+    alike = amounts.min(axis=0) == amounts.max(axis=0)
+    assert not np.array(energy.costs)[alike].any()

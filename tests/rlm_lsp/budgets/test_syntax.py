@@ -17,6 +17,7 @@ _VALUES: dict[Metric, st.SearchStrategy[float]] = {
     "latency": st.floats(1e-12, 1e9),
     "memory": st.floats(1e-6, 1e18),
     "accuracy": st.floats(1e-9, 1.0),
+    "energy": st.floats(1e-9, 1e8),
 }
 
 
@@ -58,6 +59,8 @@ def test_any_text_gives_budgets_and_mistakes_inside_it(text: str) -> None:
         ("memory < .5 GiB", Budget("memory", 2**29)),
         ("accuracy > 93.5 %", Budget("accuracy", 0.935)),
         ("accuracy >= 100%", Budget("accuracy", 1.0)),
+        ("energy < 15 mJ", Budget("energy", 0.015)),
+        ("energy < 2uJ", Budget("energy", 2e-6)),
         ("latency < 2 ms on A100", Budget("latency", 2e-3, "nvidia-a100-sxm4-80gb")),
         ("latency < 2 ms device=my-phone", Budget("latency", 2e-3, "my-phone")),
         ('latency < 2 ms on "my phone, 2"', Budget("latency", 2e-3, "my phone, 2")),
@@ -76,7 +79,7 @@ def test_a_budget_is_read(text: str, budget: Budget) -> None:
     ("text", "place", "what"),
     [
         ("", "", "a budget is missing"),
-        ("latncy < 1 ms", "latncy", "unknown metric 'latncy'; write latency, memory or accuracy"),
+        ("latncy < 1 ms", "latncy", "unknown metric 'latncy'; write latency, memory, accuracy or energy"),
         ("latency 1 ms", "1", "'<' is missing; write latency < 1 ms"),
         ("latency", "latency", "'<' is missing"),
         ("latency > 1 ms", ">", "a budget of latency is an upper bound"),

@@ -35,7 +35,7 @@ def test_the_selection_covers_what_any_folder_shows(tmp_path: Path) -> None:
     assert selection_of(SettingsStore(None, (), {}, tmp_path / "none.toml")) == QuerySelection(Settings().metrics, ())
     store = folders(tmp_path, one='devices = ["a100"]\n', two='devices = ["l40s", "a100"]\nmetrics = ["latency"]\n')
     selection = selection_of(store)
-    assert set(selection.metrics or ()) == {"latency", "memory", "accuracy"}
+    assert set(selection.metrics or ()) == {"latency", "memory", "accuracy", "energy"}
     # None: files outside of the folders show the model's own device.
     assert set(selection.devices) == {None, "a100", "l40s"}
 

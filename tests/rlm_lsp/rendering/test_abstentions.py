@@ -48,6 +48,7 @@ DETAILS: dict[AbstentionCode, dict[str, str]] = {
     AbstentionCode.OTHER_IMAGE_SIZE: {"dataset": "cifar10", "side": "224", "usual": "32"},
     AbstentionCode.TOO_LARGE: {"gmacs": "24", "most": "0.15"},
     AbstentionCode.OPERATOR_NOT_MEASURED: {"operators": "LSTM", "device": "nvidia-rtx-4090"},
+    AbstentionCode.BEYOND_MEASURED: {"metric": "energy", "device": "raspberry-pi-5", "operators": "Gemm"},
     AbstentionCode.MAY_NOT_END: {},
     AbstentionCode.UNKNOWN_CALL: {"call": "run()"},
 }

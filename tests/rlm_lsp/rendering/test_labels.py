@@ -32,7 +32,7 @@ SCALE = {
     "%": 0.01,
 }
 VALUES = st.floats(min_value=0, max_value=1e14, allow_subnormal=False)
-METRICS = st.sampled_from(["latency", "memory", "accuracy"])
+METRICS = st.sampled_from(["latency", "memory", "accuracy", "energy"])
 
 
 def band_of(low: float, high: float) -> Band:
@@ -56,6 +56,8 @@ def band_of(low: float, high: float) -> Band:
         ("accuracy", 0.93875, "93.9 %"),
         ("accuracy", 0.94, "94.0 %"),
         ("accuracy", 0.9998, "100.0 %"),
+        ("energy", 0.0126, "13 mJ"),
+        ("energy", 999.6e-6, "1 mJ"),
     ],
 )
 def test_a_value_has_two_significant_digits_or_one_decimal_and_a_unit(metric: Metric, value: float, text: str) -> None:

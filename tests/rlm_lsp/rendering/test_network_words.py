@@ -12,6 +12,7 @@ from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.units import find_units
 from rlm_core.types import Abstention, AbstentionCode, CodeText, NetworkParts, OperatorCost, Prediction, Query
+from rlm_lsp.rendering.labels import quantity
 from rlm_lsp.rendering.network_words import bound_words, network_hover, operator_chart
 from rlm_lsp.rendering.prediction_cells import place_text
 
@@ -108,3 +109,15 @@ def test_a_hover_has_the_memory_in_the_row_of_each_device(answers: list[Predicti
     text = network_hover("net.onnx", both, markdown=False)
     assert text.count(", memory ") == len(answers)
     assert ", memory" not in network_hover("net.onnx", answers, markdown=False)
+
+
+def test_a_hover_states_an_energy_only_where_it_is_known(answers: list[Prediction]) -> None:
+    costs = NetworkCosts(builtin() / NETWORK_COSTS)
+    cell = CodeText("in a 1x3x32x32\n·Conv3x3 16·Relu" + "·Conv3x3 16·Relu" * 8, "onnx", "network")
+    known, refused = (costs.answer(code, Query("energy", "raspberry-pi-5"), "model") for code in (cell, NET))
+    assert known is not None
+    assert refused is not None
+    text = network_hover("net.onnx", [*answers, known], markdown=True)
+    assert f"energy {quantity('energy', known.median or 0.0)} (" in text
+    assert "mJ) on Raspberry Pi 5 (ARM Cortex-A76) with onnxruntime" in text
+    assert "energy" not in network_hover("net.onnx", [*answers, refused], markdown=True)

@@ -105,6 +105,8 @@ export interface Network {
   readonly latency: readonly Prediction[];
   /** Peak memory by device, for models that predict it. */
   readonly memory?: readonly Prediction[];
+  /** Energy of one inference, on devices where it was measured. */
+  readonly energy?: readonly Prediction[];
   /** The sizes that were asked about, and those that the file leaves open with the values that were used. */
   readonly sizes?: Sizes;
   readonly open?: Sizes;

@@ -14,6 +14,12 @@ const UNITS: Readonly<Record<string, readonly (readonly [scale: number, symbol: 
     [1, 'B'],
   ],
   accuracy: [[0.01, '%']],
+  energy: [
+    [1, 'J'],
+    [1e-3, 'mJ'],
+    [1e-6, 'µJ'],
+    [1e-9, 'nJ'],
+  ],
 };
 
 /**

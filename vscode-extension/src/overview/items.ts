@@ -20,6 +20,7 @@ export const METRICS: Readonly<Record<string, string>> = {
   latency: 'Latency',
   memory: 'Peak memory',
   accuracy: 'Accuracy',
+  energy: 'Energy',
 };
 
 export function groupItem({ group, files }: GroupNode): vscode.TreeItem {

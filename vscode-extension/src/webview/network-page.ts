@@ -2,7 +2,7 @@
 
 import { Network, Prediction, Sizes } from '../common/protocol';
 import { FromPage, ToPage } from '../network/messages';
-import { deviceTable } from './device-table';
+import { deviceName, deviceTable } from './device-table';
 import { element } from './dom';
 import { operatorCharts } from './operator-chart';
 import * as pair from './pair';
@@ -78,6 +78,7 @@ function described(network: Network): HTMLElement[] {
     element('h2', {}, 'Latency'),
     ...deviceTable(network),
     ...operatorCharts([network]),
+    ...energyLines(network),
     element('h2', {}, 'Accuracy'),
     ...network.accuracy.map(accuracy),
     ...(network.measured ?? []).map((line) => element('p', {}, capitalized(line))),
@@ -125,6 +126,19 @@ function sizes(networks: readonly Network[]): HTMLElement {
 
 function capitalized(line: string): string {
   return line.charAt(0).toUpperCase() + line.slice(1);
+}
+
+/** The energy of one inference where it is known; few devices were measured, on few networks. */
+function energyLines({ energy }: Network): HTMLElement[] {
+  const known = (energy ?? []).filter(({ median }) => median !== null);
+  const lines = known.map((prediction) =>
+    element('p', {}, [
+      element('strong', {}, prediction.medianText),
+      ` on ${deviceName(prediction)} with ${prediction.workload.backend ?? 'its usual runtime'};` +
+        ` the 80 % range is ${prediction.bandText}.`,
+    ]),
+  );
+  return lines.length > 0 ? [element('h2', {}, 'Energy of one inference'), ...lines] : [];
 }
 
 function accuracy(prediction: Prediction): HTMLElement {

@@ -220,7 +220,7 @@ def draw_scatter(parts: Sequence[Scatter], path: Path) -> None:
         bar.ax.yaxis.set_major_formatter(LogFormatter())
         bar.ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.5)))
         panel.plot([low, high], [low, high], color=ORANGE, linewidth=1)
-        unit = {"1": "share", "B": "bytes", "s": "seconds"}[SI_UNIT[part.metric]]
+        unit = {"1": "share", "B": "bytes", "s": "seconds", "J": "joules"}[SI_UNIT[part.metric]]
         panel.set(title=part.metric, xlabel=f"measured, {unit}", ylabel=f"predicted, {unit}", aspect="equal")
         if logs:
             for axis in (panel.xaxis, panel.yaxis):

@@ -125,6 +125,8 @@ async def answers_about(
         others = predictor.devices("network") if all_devices else ()
         devices = [*chosen, *(device for device in others if device not in map(canonical_device, chosen))]
         queries = queries_for(predictor, code, QuerySelection(None, devices))
+        if all_devices:
+            queries += queries_for(predictor, code, QuerySelection(("energy",)))
         answers = session.predictions.answer(predictor, [(code, queries)])[0]
         return NetworkAnswers(code, predictor.model_id, tuple(answers))
 
@@ -132,7 +134,7 @@ async def answers_about(
 
 
 async def network(session: Session, params: Any) -> dict[str, Any]:
-    """The text of a network (``uri``), its accuracy, and its latency on every device that the model knows.
+    """The text of a network (``uri``), its accuracy, and its costs on every device that the model knows.
 
     ``sizes`` are those that were asked about, of the request or else of the settings; ``open`` those that the file
     leaves open, with the values that were used. ``measured`` are lines about what ``rlm-lsp bench`` measured.
@@ -154,7 +156,7 @@ async def network(session: Session, params: Any) -> dict[str, Any]:
     unit = find_units(ParsedSource(code.text.encode(), code.language))[0]
     measured = await asyncio.to_thread(session.measurements.find, unit, path)
     anchors = [Anchor(cost, code if before is not None else None) for cost, before in measured]
-    by_metric: dict[str, list[dict[str, Any]]] = {"accuracy": [], "latency": [], "memory": []}
+    by_metric: dict[str, list[dict[str, Any]]] = {"accuracy": [], "latency": [], "memory": [], "energy": []}
     for answer in found.predictions:
         by_metric[answer.metric].append(labelled_fields(answer))
     return {
@@ -259,6 +261,7 @@ async def _points(
 
         def predict(predictor: Predictor, code: CodeText = code) -> dict[str, Prediction]:
             queries = queries_for(predictor, code, QuerySelection(None, devices))
+
             answers = session.predictions.answer(predictor, [(code, queries)])[0]
             return {answer.metric: answer for answer in reversed(answers)}
 

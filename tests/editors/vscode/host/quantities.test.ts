@@ -7,7 +7,7 @@ import { quantity } from '../../../../vscode-extension/src/common/quantity';
 import { extension, isRunning } from './tools';
 
 const MANTISSAS = [1, 1.25, 1.35, 2.5, 3.75, 8.45, 9.5, 9.94, 9.95, 9.96, 9.99, 9.995, 9.999];
-const METRICS = { latency: [-9, 4], memory: [0, 13], accuracy: [-3, 0] } as const;
+const METRICS = { latency: [-9, 4], memory: [0, 13], accuracy: [-3, 0], energy: [-9, 2] } as const;
 const SCRIPT = `
 import json, sys
 from rlm_lsp.rendering.labels import quantity

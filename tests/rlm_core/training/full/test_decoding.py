@@ -264,7 +264,7 @@ def test_questions_that_cannot_be_answered_are_refused() -> None:
         ([Slot(LATENCY, 1.0)], "last number"),
         ([Slot(ACCURACY), Slot(LATENCY)], "use sample"),
         ([Slot()], "what each number means"),
-        ([Slot(NumberQuery("energy"))], "knows latency, memory, accuracy"),
+        ([Slot(NumberQuery("price"))], "knows latency, memory, accuracy, energy"),
         ([], "writes 1 to 16"),
     ):
         with pytest.raises(ModelError, match=message):
