@@ -12,8 +12,18 @@ from collections.abc import Sequence
 
 ELISION = "..."
 _TOLERANCE = 0.2
-_SCALES = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-_UNIT = r"(?P<unit>ns|µs|ms|s|B|KiB|MiB|GiB|%|×)(?![\w/])"
+_SCALES = {
+    "ns": 1e-9,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "B": 1.0,
+    "KiB": 2.0**10,
+    "MiB": 2.0**20,
+    "GiB": 2.0**30,
+    "mJ": 1e-3,
+}
+_UNIT = r"(?P<unit>ns|µs|ms|s|B|KiB|MiB|GiB|mJ|%|×)(?![\w/])"
 _QUANTITY = re.compile(rf"(?<![\w.:=-])(?:(?P<low>\d[\d.]*)–)?(?P<high>\d[\d.]*) ?{_UNIT}")
 _FIGURE = re.compile(r"(?<![\w.:=-])\d+\.\d{5,}(?:e-\d+)?(?![\w.])")  # of JSON
 _TIMES = ((re.compile(r" in [\d.]+ s \([\d,]+ units/s\)"), " in TIME"), (re.compile(r"; [\d.]+ s$"), "; TIME"))

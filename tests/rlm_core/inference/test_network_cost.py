@@ -246,7 +246,7 @@ def test_the_energy_of_a_small_network_has_a_band_for_each_runtime() -> None:
         (CIFAR, {"batch": "64"}, PI, "batch-not-measured"),
     ],
 )
-def test_an_energy_that_nothing_was_measured_for_is_refused(
+def test_an_energy_beyond_the_measured_networks_is_refused(
     text: str, workload: dict[str, str], device: str, code: str
 ) -> None:
     refused = energy_of(text, device, **workload).abstained

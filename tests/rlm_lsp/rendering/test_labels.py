@@ -30,6 +30,10 @@ SCALE = {
     "MiB": 2.0**20,
     "GiB": 2.0**30,
     "%": 0.01,
+    "nJ": 1e-9,
+    "µJ": 1e-6,
+    "mJ": 1e-3,
+    "J": 1.0,
 }
 VALUES = st.floats(min_value=0, max_value=1e14, allow_subnormal=False)
 METRICS = st.sampled_from(["latency", "memory", "accuracy", "energy"])
