@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from rlm_core.types import MEDIAN, Abstention, CalibrationSource, CodeText, CostRatio, Prediction, Query
+from rlm_core.types import MEDIAN, Abstention, AbstentionCode, CalibrationSource, CodeText, CostRatio, Prediction, Query
 
 from .calibration import bands
 from .network_cost import BASIS, NetworkCosts
@@ -34,6 +34,10 @@ def network_ratio(
         return None
     source = CalibrationSource(f"{BASIS}/onnx/{before.metric}@{before.device}")
     reason = before.abstained or after.abstained
+    if before.metric == "energy":
+        # How alike the errors of two energies are was not measured.
+        details = {"basis": BASIS, "metric": "energy"}
+        return _missing(after, model, reason or Abstention(AbstentionCode.RATIO_NOT_CALIBRATED, details))
     is_latency = before.metric == "latency"
     if is_latency and (reason or before.parts is None or after.parts is None):
         return None if reason is None or before.device not in costs.devices else _missing(after, model, reason)

@@ -46,7 +46,8 @@ def limited(most: float, least: float = 0.0, text: str = TEXT.format(side=32, wi
     """A setting whose largest network has ``most`` times the work of a text."""
     work = tuple(float(value) * most for value in work_of(text).at(1).sum(axis=0))
     largest = max(kernel.read + kernel.written for kernel in work_of(text).kernels)
-    costs, errors = (1.0,) * len(COLUMNS), (0.0,) * len(LEVELS)
+    costs = tuple(1e-3 if name == "kernels" else 1.0 for name in COLUMNS)
+    errors = (0.0,) * len(LEVELS)
     known = ("conv", "elementwise", "pool", "product")
     return SettingCost("board", {}, costs, errors, (1, 1, 1), known, 30, 90, "energy", work, least, largest)
 

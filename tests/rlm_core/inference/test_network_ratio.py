@@ -80,3 +80,12 @@ def test_the_width_grows_with_the_distance_up_to_that_of_two_independent_errors(
     assert factors == sorted(factors)
     assert 0 < factors[0] < 0.5
     assert factors[-1] == pytest.approx(2**0.5)
+
+
+def test_the_ratio_of_two_energies_is_not_stated() -> None:
+    cell = CodeText("in a 1x3x32x32\n·Conv3x3 16·Relu" + "·Conv3x3 16·Relu" * 8, "onnx", "network")
+    found = compared(cell, cell, Query("energy", "raspberry-pi-5"))
+    assert found is not None
+    assert found.ratio is None
+    assert found.abstained is not None
+    assert found.abstained.code == "ratio-not-calibrated"

@@ -138,7 +138,7 @@ def test_an_accuracy_has_one_query_whatever_the_devices() -> None:
     assert [device for metric, device, _ in found if metric == "latency"] == ["pixel-3", "raspberry-pi-4"]
 
 
-def test_an_energy_is_asked_only_on_measured_devices() -> None:
+def test_chosen_devices_select_among_those_with_an_energy() -> None:
     for devices, expected in (
         ((), ["pixel-3"]),
         (("raspberry-pi-4",), []),
