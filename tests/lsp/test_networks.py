@@ -36,6 +36,16 @@ async def test_a_network_has_an_accuracy_and_a_latency_on_every_device(folder: P
         assert by_name["Google Pixel 3"]["medianText"].endswith("ms")
 
 
+async def test_a_network_has_one_energy_whatever_the_devices(folder: Path) -> None:
+    uri = (folder / "large.onnx").as_uri()
+    for devices in ([], ["Raspberry Pi 5"], ["Pixel 3"]):
+        async with recording(PLAIN, folder, options={"devices": devices}) as session:
+            answer = await ask(session, "rlm-lsp/network", uri=uri)
+            [energy] = answer["energy"]
+            assert (energy["device"], energy["unit"]) == ("raspberry-pi-5", "J")
+            assert energy["medianText"].endswith(" mJ") or energy["abstained"]
+
+
 async def test_another_batch_and_the_configured_devices_are_queried(folder: Path) -> None:
     async with recording(PLAIN, folder, options={"devices": ["Pixel 3", "A100"]}) as session:
         uri = (folder / "small.onnx").as_uri()

@@ -69,7 +69,8 @@ def queries_for(
         devices: Sequence[str | None] = [default.device]
         if chosen_devices and default.metric == "energy":
             # It was measured on few devices: chosen ones select among these.
-            devices = [name for name in chosen_devices if name is None or canonical_device(name) == default.device]
+            is_chosen = any(name is None or canonical_device(name) == default.device for name in chosen_devices)
+            devices = [default.device] if is_chosen else []
         elif chosen_devices and default.metric != "accuracy":
             devices = chosen_devices
         if judge is not None and (judge != default.device or runtime):

@@ -9,7 +9,6 @@ import pytest
 from rlm_core import CodeText, Prediction, Query
 from rlm_core.inference.predictor import WithoutComparison
 from rlm_core.inference.query_selection import DEFAULT_SELECTION, QuerySelection, queries_for
-from rlm_core.queries.devices import canonical_device
 from rlm_core.types import METRICS_OF_BASIS, Basis, JudgeChoice
 
 pytestmark = pytest.mark.timeout(30)
@@ -146,7 +145,7 @@ def test_chosen_devices_select_among_those_with_an_energy() -> None:
         ((None, "raspberry-pi-4"), ["pixel-3"]),
     ):
         found = selected("network", QuerySelection(devices=devices))
-        assert [canonical_device(device or "") for metric, device, _ in found if metric == "energy"] == expected
+        assert [device for metric, device, _ in found if metric == "energy"] == expected
 
 
 KERNEL = CodeText("def k(): pass", "triton", "kernel", (), ((("M", "64"), ("N", "1")), (("M", "128"), ("N", "1"))))

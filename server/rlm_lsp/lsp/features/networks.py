@@ -126,7 +126,8 @@ async def answers_about(
         devices = [*chosen, *(device for device in others if device not in map(canonical_device, chosen))]
         queries = queries_for(predictor, code, QuerySelection(None, devices))
         if all_devices:
-            queries += queries_for(predictor, code, QuerySelection(("energy",)))
+            energies = queries_for(predictor, code, QuerySelection(("energy",)))
+            queries += tuple(query for query in energies if query not in queries)
         answers = session.predictions.answer(predictor, [(code, queries)])[0]
         return NetworkAnswers(code, predictor.model_id, tuple(answers))
 
