@@ -93,10 +93,10 @@ LIMITS = """- A band describes *a group the model has never seen* (a user's pack
 - The labels hold few kernels: figures between kernels are based on a handful of groups, as their intervals show.
 - Networks come from a few search spaces; accuracy describes their training recipes and means little elsewhere. The text
   of an architecture is the same for every batch and data set; those are in the query.
-- Energy of networks is known on one device, a Raspberry Pi 5 with one thread, and was fitted to 1,600 cells of NAS-
-  Bench-201 on images of 32 pixels (figures of HW-NAS-Bench-360, which names no licence). Other networks are refused
-  where over 5 % of the energy is work that these cells have less of; how far numbers for other families are off is
-  not known ([networks](docs/networks.md#energy))."""
+- Energy of networks is known on one device, a board of Raspberry Pi, and was fitted to cells of NAS-Bench-201 on
+  small images (figures of HW-NAS-Bench-360, which names no licence). Networks are refused where more than a small
+  share of the energy is work that these cells have less of; how far numbers for other families are off is not known
+  ([networks](docs/networks.md#energy))."""
 
 LICENCE = """The weights are part of `rlm-lsp`, under Apache-2.0. The data sets above have other licences; labels hold
 figures and references to source text, never the text."""
