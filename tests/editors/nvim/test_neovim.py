@@ -19,7 +19,7 @@ from .conftest import NEOVIMS, PAGE, Neovim
 
 pytestmark = pytest.mark.timeout(300)
 
-LABEL = re.compile(r"\S+ [nµm]?s · \S+ (B|KiB|MiB)")
+LABEL = re.compile(r"\S+ [nµm]?s( ∝ [\w^ ×]+)? · \S+ (B|KiB|MiB)")
 
 
 def test_hints_follow_signatures_and_move_with_an_edit(neovim: Neovim, picture: Path) -> None:
