@@ -19,7 +19,8 @@ from .conftest import NEOVIMS, PAGE, Neovim
 
 pytestmark = pytest.mark.timeout(300)
 
-LABEL = re.compile(r"\S+ [nµm]?s( ∝ [\w^ ×]+)? · \S+ (B|KiB|MiB)")
+LATENCY = re.compile(r"\S+ [nµm]?s( ∝ [\w^ ×]+)?")
+LABEL = re.compile(rf"{LATENCY.pattern}( · \S+ (B|KiB|MiB))?")
 
 
 def test_hints_follow_signatures_and_move_with_an_edit(neovim: Neovim, picture: Path) -> None:
@@ -248,12 +249,12 @@ def test_the_settings_snippet_is_obeyed(home: Home, terminal: Terminal) -> None:
     neovim.configure("init.lua", "settings", "diagnostics")
     neovim.open(home.file)
     neovim.terminal.shows("■ peak memory of large is predicted to exceed its budget")
-    assert all(re.fullmatch(r"\S+ [nµm]?s", label) for label in neovim.hints(2).values())
+    assert all(LATENCY.fullmatch(label) for label in neovim.hints(2).values())
 
 
 def test_settings_of_the_project_are_taken_over_when_they_are_saved(neovim: Neovim) -> None:
     neovim.open(neovim.home.file)
-    assert all(" · " in label for label in neovim.hints(2).values())
+    assert any(" · " in label for label in neovim.hints(2).values())
     neovim.command("split rlm-lsp.toml")
     neovim.command("call append(0, 'metrics = [\"latency\"]') | write")
     neovim.command("close")
