@@ -22,9 +22,11 @@ FACT_FEATURES = (
     *("known", "complete", "unknown_calls", "unknown_sizes", "endless"),
     *(f"{metric}_{name}" for metric in _METRICS for name in _PER_METRIC),
 )
-# The shares of functions of the training problems whose stated class is that of their complete facts. Of 32 measured
-# functions with a certain steep term in one input of at least 300 items, 28 have its slope.
-_NAMED, _CONSTANT = 0.9, 0.8
+# How often a class that the facts decide is true: of 479 linear claims about measured functions 91 %; of 122 steep ones
+# 75 %, where few inputs were large, and of 69 claims about algorithms, most of them steep, 90 %; of 41 exponential and
+# endless ones that were read 93 %.
+_NAMED, _STEEP, _CONSTANT = 0.9, 0.8, 0.8
+_POLYNOMIAL: frozenset[GrowthClass] = frozenset({"mn", "n^2", "n^3"})
 _AT_MOST_LINEAR = frozenset({"1", "log n", "sqrt n", "n", "n log n"})
 _LINEAR = frozenset({"n", "n log n"})
 _LITERAL_WORK = 1e-5
@@ -107,7 +109,7 @@ def fact_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     is_unnamed = any(factor.size.startswith("?") for factor in growth) and named not in _AT_MOST_LINEAR
     if is_unnamed or _WHILE.search(code.text):
         return None
-    return GrowthEstimate(named, _NAMED, size_names(growth))
+    return _estimate(named, growth)
 
 
 def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
@@ -137,7 +139,7 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
         if len({factor.degree for factor in factors}) > 1:
             # No class is a square of one input times another: the square is what is stated.
             factors = tuple(factor for factor in factors if factor.degree == factors[0].degree)
-        return GrowthEstimate(class_of(factors), _NAMED, size_names(factors))
+        return _estimate(class_of(factors), factors)
     # Of memory, 77 % of such claims about 340 measured functions of training packages are right.
     linear = linear_terms(code) if metric == "latency" and not recurs(code, metric) else ()
     classes = {class_of(factors) for factors in linear}
@@ -162,6 +164,10 @@ def _exponential_worst_case(code: CodeText) -> GrowthEstimate | None:
     names = input_names(code.text, is_function=True)
     inputs = [name for growth in found if growth.base > 1 and (name := names.of(growth.size)) is not None]
     return GrowthEstimate("2^n", _NAMED, (inputs[0],), in_worst_case=True) if inputs else None
+
+
+def _estimate(growth_class: GrowthClass, factors: Sequence[Growth]) -> GrowthEstimate:
+    return GrowthEstimate(growth_class, _STEEP if growth_class in _POLYNOMIAL else _NAMED, size_names(factors))
 
 
 def without_logarithms(growth: tuple[Growth, ...]) -> tuple[Growth, ...]:
