@@ -17,7 +17,7 @@ from .calibration import bands
 from .network_cost import BASIS, NetworkCosts
 from .network_work import Array
 
-# The errors of two networks correlate by ALIKE * exp(-(distance / RANGE)^2). On 289 networks of development families,
+# The errors of two networks correlate by ALIKE * exp(-(distance / RANGE)^2). On 234 networks of development families,
 # left out in turn, the 80 % band of the ratio then holds for .78 to .81 of pairs at every distance.
 _ALIKE, _RANGE = 0.95, 0.12
 
