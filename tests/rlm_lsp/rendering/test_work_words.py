@@ -200,11 +200,11 @@ def test_growth_says_which_line_it_comes_from_in_each_form() -> None:
     )
     [analysed] = Analyser().analyse(ParsedSource(text, "python"))
     [[latency]] = load().predict([analysed.code], [[Query("latency")]])
-    growth = "grows about as `orders` \u00d7 `payments` (90 % probability)"
+    growth = "grows about as `orders` \u00d7 `payments` (80 % probability)"
     assert growth_lines(analysed, [latency]) == [
         f"latency {growth}, from line 3, `order.id not in paid`: a `set` finds an item without looking at all others"
     ]
-    note = "grows about as orders \u00d7 payments, from line 3 (90 % probability)"
+    note = "grows about as orders \u00d7 payments, from line 3 (80 % probability)"
     assert [row.note for row in cost_rows("a.py", analysed, [latency])] == [note]
     assert unit_lines("a.py", analysed, [latency])[0].endswith(f"; {note}")
     [origin] = unit_row("a.py", analysed, latency)["growth_from"]
