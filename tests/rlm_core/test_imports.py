@@ -15,6 +15,8 @@ TRAINING = ("training/", "measurement/gpu/")
 OPTIONAL = {
     "source/onnx_graph/wire.py": {"onnx"},
     "source/onnx_graph/open_sizes.py": {"onnx"},
+    "source/onnx_graph/graph_reader.py": {"onnx"},
+    "source/onnx_graph/model_nodes.py": {"onnx"},
     "source/onnx_graph/reader.py": {"onnx"},
     "serving/ray_cluster.py": {"ray"},
     "tables.py": {"pyarrow"},
