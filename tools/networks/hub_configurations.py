@@ -82,35 +82,28 @@ def _backbone(name: str, *, dilation: bool = False) -> dict[str, Any]:
 
 
 def _speech(t: Any, width: int, layers: int, heads: int, **more: int) -> Any:
-    sizes = {"decoder_layers": layers, "num_mel_bins": 80, "vocab_size": 51865} | more
-    return t.WhisperConfig(
-        d_model=width,
-        decoder_attention_heads=heads,
-        decoder_ffn_dim=4 * width,
-        encoder_attention_heads=heads,
-        encoder_ffn_dim=4 * width,
-        encoder_layers=layers,
-        **sizes,
-    )
+    usual = _encoder_and_decoder(width, layers, heads, 4 * width) | {"num_mel_bins": 80, "vocab_size": 51865}
+    return t.WhisperConfig(**usual | more)
 
 
 def _translation(t: Any) -> Any:
     return t.MarianConfig(
         activation_function="swish",
-        d_model=512,
-        decoder_attention_heads=8,
-        decoder_ffn_dim=2048,
-        decoder_layers=6,
         decoder_start_token_id=65000,
         decoder_vocab_size=65001,
-        encoder_attention_heads=8,
-        encoder_ffn_dim=2048,
-        encoder_layers=6,
         max_position_embeddings=512,
         pad_token_id=65000,
         scale_embedding=True,
         vocab_size=65001,
+        **_encoder_and_decoder(512, 6, 8, 2048),
     )
+
+
+def _encoder_and_decoder(width: int, layers: int, heads: int, hidden: int) -> dict[str, int]:
+    sides = {"attention_heads": heads, "ffn_dim": hidden, "layers": layers}
+    return {"d_model": width} | {
+        f"{side}_{key}": size for side in ("encoder", "decoder") for key, size in sides.items()
+    }
 
 
 def _depth(t: Any, layers: list[int]) -> Any:
