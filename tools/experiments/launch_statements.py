@@ -175,11 +175,13 @@ def _compared(stated: LaunchCost, counted: list[dict[str, float]]) -> dict[str, 
     moved, distinct, flops = total("loaded", "stored"), total("distinct"), total("flops")
     pairs = {
         "moved": ((stated.moved.least, stated.moved.likely, stated.moved.most), moved),
-        "distinct": ((stated.distinct,) * 3, distinct),
         "operations": ((stated.flops.least, stated.flops.likely, stated.flops.most), flops),
-        "intensity": ((stated.intensity,) * 3, flops / distinct if distinct else 0.0),
         "programs": ((stated.programs,) * 3, total("programs")),
     }
+    if stated.distinct is not None:
+        pairs["distinct"] = ((stated.distinct,) * 3, distinct)
+    if stated.intensity is not None:
+        pairs["intensity"] = ((stated.intensity,) * 3, flops / distinct if distinct else 0.0)
     return {
         "right": {name: _is_right(*ends, actual) for name, (ends, actual) in pairs.items()},
         "stated": {name: ends for name, (ends, _) in pairs.items()},

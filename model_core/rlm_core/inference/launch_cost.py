@@ -7,6 +7,7 @@ launch that covers once what the kernel stores is meant. What the functions that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from rlm_core.types import AmountRange, LaunchBound, LaunchCost
 
 from .features.launch import LAUNCH_SECONDS, LaunchTimes, facts_of, launch_times
 
+_FEW = 0.05  # of the bytes: where their addresses are is not important
 _OPERATIONS = ("dot", "dot_wide", "scalar", "special")
 
 
@@ -44,18 +46,22 @@ def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -
     if not distinct:
         # A size that the text needs was not given: an axis that a tensor lacks.
         return None
+    moved = _total(launches, times, ("loaded", "stored"))
+    is_located = _total(launches, times, ("unlocated",)).most <= _FEW * moved.likely
     cost = LaunchCost(
-        _total(launches, times, ("loaded", "stored")),
-        distinct,
+        moved,
+        distinct if is_located else None,
         _total(launches, times, _OPERATIONS),
         times * sum(each.programs for each in launches),
         round(times * len(launches)),
     )
     card = device_table().get(canonical_device(device) or "") if device else None
     architecture = architecture_of(card.id) if card is not None else None
-    if card is None or architecture is None or not card.memory_bandwidth or not card.fp32_flops:
+    is_complete = architecture is not None and card.memory_bandwidth and card.fp32_flops if card is not None else False
+    if card is None or architecture is None or not is_complete or not is_located:
         return cost
-    roofline = times * sum(max(each.footprint / card.memory_bandwidth, _arithmetic(each, card)) for each in launches)
+    bandwidth = card.memory_bandwidth or math.inf
+    roofline = times * sum(max(each.footprint / bandwidth, _arithmetic(each, card)) for each in launches)
     seconds: dict[LaunchBound, float] = {"launch": cost.launches * LAUNCH_SECONDS}
     for each in launches:
         part = launch_times(each, card, architecture)

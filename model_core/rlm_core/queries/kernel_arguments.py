@@ -88,6 +88,11 @@ def example_sizes(text: str) -> str:
     return " ".join(f"{name}=4096x4096" for name in pointers[:3] or ("arg0",))
 
 
+def kernel_names(text: str) -> list[str]:
+    """The names of the kernels of a unit's text, in order."""
+    return _KERNEL.findall(text)
+
+
 @lru_cache(maxsize=1024)
 def kernel_arguments(text: str, name: str) -> KernelArguments:
     """The arguments of the kernel called ``name`` in a unit's text."""

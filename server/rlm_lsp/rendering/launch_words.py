@@ -33,11 +33,11 @@ def amounts(cost: LaunchCost) -> str:
     """
     moved = _range(cost.moved, lambda value: labels.quantity("memory", value))
     flops = _range(cost.flops, _flops)
-    distinct = labels.quantity("memory", cost.distinct)
+    distinct = moved if cost.distinct is None else labels.quantity("memory", cost.distinct)
     if cost.assumed:
         return f"moves {moved} in a launch that covers the output once"
     parts = [f"moves {moved}" + (f" ({distinct} distinct)" if distinct != moved else ""), flops]
-    if cost.distinct and cost.flops.likely:
+    if cost.intensity:
         parts.append(f"{labels.number(cost.intensity)} FLOP per byte")
     launches = f"{cost.launches:,} launches" if cost.launches > 1 else "1 launch"
     return f"{', '.join(parts)}; {launches}, {labels.size(cost.programs)} programs"
@@ -94,7 +94,7 @@ def launch_fields(prediction: Prediction) -> dict[str, Any] | None:
         "moved_bytes": asdict(cost.moved),
         "distinct_bytes": None if cost.assumed else cost.distinct,
         "flops": None if cost.assumed else asdict(cost.flops),
-        "intensity": cost.intensity if math.isfinite(cost.intensity) and not cost.assumed else None,
+        "intensity": None if cost.assumed else cost.intensity,
         "programs": None if cost.assumed else cost.programs,
         "launches": cost.launches,
         "assumed": cost.assumed,

@@ -52,12 +52,14 @@ def access(tally: Tally, site: int, kind: str, pointer: Value, mask: Value, data
         tally.stored_to.add(pointer.base)
     if at_most == 0:
         return shape
+    if isinstance(pointer.offset, Data) or pointer.unknown:
+        tally.add("unlocated", at_least * width, at_most * width)
     if isinstance(pointer.offset, Data):
         tally.add("gathered", at_least * width, at_most * width)
         tally.strides.setdefault(site, "gather")
         tally.efficiency.setdefault(site, max(_SECTOR / width, 1.0) if count > 1 else 1.0)
     else:
-        _examine(tally, site, pointer, most, shape, width)
+        _examine(tally, site, pointer, most, shape, width, is_certain=tally.certain and at_least == at_most)
     reused = kind == "loaded" and not _is_new(tally, pointer, mask)
     if kind == "loaded" and not reused:
         tally.add("loaded_once", at_least * width, at_most * width)
@@ -84,7 +86,9 @@ def _is_new(tally: Tally, pointer: Pointer, mask: Value) -> bool:
     return True
 
 
-def _examine(tally: Tally, site: int, pointer: Pointer, mask: Value, shape: Shape, width: float) -> None:
+def _examine(
+    tally: Tally, site: int, pointer: Pointer, mask: Value, shape: Shape, width: float, *, is_certain: bool
+) -> None:
     offset = np.asarray(pointer.offset)
     if not pointer.unknown:
         # Of a block, the extent is that of its corners unless its offsets are computed in another way.
@@ -94,6 +98,8 @@ def _examine(tally: Tally, site: int, pointer: Pointer, mask: Value, shape: Shap
             low, high = float(inside.min()), float(inside.max())
         old = tally.extents.get(pointer.base, (low, high))
         tally.extents[pointer.base] = (min(low, old[0]), max(high, old[1]))
+        if is_certain and (low < 0 or (high + 1) * width > tally.sizes.get(pointer.base, math.inf)):
+            tally.overrun.add(pointer.base)
     if site in tally.efficiency:
         return
     tally.strides[site] = _stride(offset)

@@ -42,7 +42,8 @@ class LaunchFacts:
     Operations: ``dot`` and ``dot_wide`` (of matrix units, on types of two bytes and of more), ``scalar``, ``special``.
     ``atomics`` are elements, ``accesses`` and ``barriers`` instructions. ``tile_bytes`` are the operands of a
     program's matrix products, ``widest`` the elements of its largest accumulator. ``largest`` is the share of the most
-    expensive program in the mean one. ``exact``: nothing is extrapolated; ``unknown``: what there is no rule for.
+    expensive program in the mean one. ``exact``: nothing is extrapolated; ``unknown``: what there is no rule for, and
+    tensors that are accessed outside, so that their shapes and the numbers of the launch contradict each other.
     """
 
     kernel: str
@@ -111,7 +112,7 @@ def _evaluate(
     grid = (*grid, 1, 1)[:3]
     if any(size < 0 for size in grid) or math.prod(grid) > _MOST_PROGRAMS:
         return None
-    tally = Tally(_MOST_STEPS_EACH, _ELEMENTS)
+    tally = Tally(_MOST_STEPS_EACH, _ELEMENTS, sizes=_sizes(arguments))
     names = _names(function, arguments)
     total = np.zeros((3, len(COUNTS)))
     costs: list[float] = []
@@ -141,7 +142,7 @@ def _evaluate(
         function.name,
         grid, warps, stages, ranges, _footprint(tally, arguments, ranges), max(tally.tiles.values(), default=0.0),
         tally.widest, max(costs) / mean if mean else 1.0, tuple(tally.strides.values()), evaluated,
-        tally.exact and evaluated == programs, tally.unknown,
+        tally.exact and evaluated == programs, tally.unknown + len(tally.overrun),
     )  # fmt: skip
 
 
@@ -234,6 +235,15 @@ def _footprint(tally: Tally, arguments: Mapping[str, Value], counts: Mapping[str
             extent = min(extent, float(tensor.bytes))
         total += extent
     return min(total, counts["loaded"].likely + counts["stored"].likely)
+
+
+def _sizes(arguments: Mapping[str, Value]) -> dict[str, float]:
+    """The bytes of each tensor that is the whole of its memory."""
+    return {
+        name: float(value.bytes)
+        for name, value in arguments.items()
+        if isinstance(value, Tensor) and value.contiguous and value.stored is None
+    }
 
 
 def _values(arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -128,7 +128,8 @@ def _iterate(program: Program, node: ast.For | ast.While, count: int, start: Cal
         for number in (middle, end):
             _jump(program, states[-1], steps, number - _PROBED)
             nodes.append(counted(number))
-        total = total - last + (count - _PROBED) * (last + 4 * nodes[0] + nodes[1]) / 6
+        with np.errstate(invalid="ignore"):  # without a limit is not a number here: neither is known
+            total = total - last + (count - _PROBED) * (last + 4 * nodes[0] + nodes[1]) / 6
         if not np.array_equal(last[2], nodes[0][2]):
             tally.exact = False
         _jump(program, states[-1], steps, count - 1 - _PROBED)

@@ -12,11 +12,12 @@ from ..concrete.frame import Budget, LimitReached
 
 COUNTS = (
     "loaded", "stored", "loaded_once", "sectors", "dot", "dot_wide", "scalar", "special", "atomics", "gathered",
-    "accesses", "barriers",
+    "accesses", "barriers", "unlocated",
 )  # fmt: skip
 """Bytes that loads and stores move; bytes loaded without those that the program has loaded at the same addresses;
 bytes of the 32-byte sectors that accesses touch; operations of matrix units (and of those on FP32), of plain units and
-of special functions; elements of atomics; bytes at addresses that data decide; accesses; reductions and scans."""
+of special functions; elements of atomics; bytes at addresses that data decide; accesses; reductions and scans; bytes at
+addresses that data decide or that are at an unknown distance from the start of their tensor."""
 _INDEX = {name: index for index, name in enumerate(COUNTS)}
 Counts = npt.NDArray[np.float64]
 
@@ -35,6 +36,8 @@ class Tally(Budget):
     stored_to: set[str] = field(default_factory=set)
     tiles: dict[int, float] = field(default_factory=dict)  # bytes of operands of matrix products, by site
     widths: dict[str, float] = field(default_factory=dict)  # bytes of an element, by tensor
+    sizes: dict[str, float] = field(default_factory=dict)  # bytes of a tensor where its shape is known
+    overrun: set[str] = field(default_factory=set)  # tensors that are accessed outside
     seen: set[tuple[object, ...]] = field(default_factory=set)
     efficiency: dict[int, float] = field(default_factory=dict)
     strides: dict[int, str] = field(default_factory=dict)

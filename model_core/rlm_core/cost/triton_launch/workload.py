@@ -17,7 +17,7 @@ from ..concrete.values import UNKNOWN, Named, SourceFunction, Value
 from ..domain.records import replace
 from ..torch_trace.tracing import RESERVED, arguments_of, parsed
 from ..torch_trace.values import Instance, SourceClass, Tensor, dtype_name
-from .host import HostProgram, HostTrace, launch_facts, read_program
+from .host import HostProgram, HostTrace, Launch, launch_facts, read_program
 from .launch import LaunchFacts
 from .parameters import tensor_parameters
 
@@ -43,6 +43,7 @@ _FEWER_ROWS = ("b", "t", "h")
 _WIDTHS = ("intermediate_size", "v", "vocab_size", "h", "n", "hidden_size", "d", "cols", "nj", "ny")
 _MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
 _SAME = 1.05  # times as much is the same
+_OTHER_GUESS = 2  # for numbers that are guessed as 1: it must not matter
 _COMPANIONS = frozenset({"self", "ctx", "cls"})
 
 
@@ -70,30 +71,62 @@ class WorkloadFacts:
         return self.complete and bool(self.facts) and all(fact.known for fact in self.facts)
 
 
-def workload_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
-    """What the kernels of a text do at a workload; None where no function launches one at known sizes."""
+def workload_facts(
+    text: str, workload: Mapping[str, str], sizes: Mapping[str, Mapping[str, int]] | None = None
+) -> WorkloadFacts | None:
+    """What the kernels of a text do at a workload; None where no function launches one at known sizes.
+
+    Facts are known only where workload, tensors and numbers of the launches agree.
+
+    Args:
+        text: kernels and functions.
+        workload: sizes by name or arguments by position.
+        sizes: what the workload says of the arguments of each kernel.
+    """
     program = read_program(text)
     if program is None:
         return None
     best: WorkloadFacts | None = None
-    chosen: HostTrace | None = None
-    for function, arguments, named in workload_calls(program, workload):
+    for number, (function, arguments, named) in enumerate(workload_calls(program, workload)):
         trace = program.run(function, arguments, named)
-        facts = _facts(trace, quick=True)
+        facts = _facts(trace, sizes or {}, quick=True)
+        # Launches that are not known in their first programs are not known as a whole.
+        if facts is not None and facts.known:
+            facts = _facts(trace, sizes or {}, quick=False)
+        if facts is not None and facts.known:
+            other = next(islice(workload_calls(program, workload, guess=_OTHER_GUESS), number, None))
+            if _sizes(named, arguments) == _sizes(other[2], other[1]):
+                return facts
+            if _same_work(facts, _facts(program.run(*other), sizes or {}, quick=False)):
+                return facts
+            facts = replace(facts, complete=False)
         if facts is not None and (best is None or _quality(facts) > _quality(best)):
-            best, chosen = facts, trace
-        if best is not None and best.known:
-            break
-    # Launches that are not known in their first programs are not known as a whole.
-    return _facts(chosen, quick=False) if chosen is not None and best is not None and best.known else best
+            best = facts
+    return best
+
+
+def _sizes(named: Named, arguments: Sequence[Value]) -> list[Value]:
+    values = (*arguments, *named.values())
+    return [value.shape if isinstance(value, Tensor) else value for value in values if isinstance(value, (int, Tensor))]
+
+
+def _same_work(facts: WorkloadFacts, other: WorkloadFacts | None) -> bool:
+    """Return whether launches move the same bytes."""
+    if other is None or len(facts.facts) != len(other.facts):
+        return False
+    pairs = zip(facts.facts, other.facts, strict=True)
+    return all(one.counts[name] == two.counts[name] for one, two in pairs for name in ("loaded", "stored"))
 
 
 def workload_calls(
-    program: HostProgram, workload: Mapping[str, str]
+    program: HostProgram, workload: Mapping[str, str], guess: int = 1
 ) -> Iterator[tuple[SourceFunction, list[Value], Named]]:
-    """The functions that may launch what a workload is about, with arguments, likely ones first."""
+    """The functions that may launch what a workload is about, with arguments, likely ones first.
+
+    ``guess`` is the number for arguments of which neither workload nor text says anything, and a factor for rows.
+    """
     functions = launchers(program, workload)[:_MOST_FUNCTIONS]
-    for arguments, named, function in islice(_calls(program, functions, workload), _MOST_TRIALS):
+    for arguments, named, function in islice(_calls(program, functions, workload, guess), _MOST_TRIALS):
         yield function, arguments, named
 
 
@@ -160,7 +193,7 @@ def _quality(facts: WorkloadFacts) -> tuple[bool, bool, int]:
 
 
 def _calls(
-    program: HostProgram, functions: Sequence[SourceFunction], workload: Mapping[str, str]
+    program: HostProgram, functions: Sequence[SourceFunction], workload: Mapping[str, str], guess: int
 ) -> Iterator[tuple[list[Value], Named, SourceFunction]]:
     """Arguments to follow the functions with, likely ones first."""
     if any(map(_ARGUMENT.match, workload)):
@@ -171,16 +204,16 @@ def _calls(
             except ValueError:  # larger than any tensor
                 return
             yield given, {}, function
-            yield given, _like_first(function, given), function
+            yield given, _like_first(function, given, guess), function
         return
     sizes = {name.lower(): value for name, text in workload.items() if isinstance(value := parsed(text), int)}
     dtype = next((name for name in workload.get("dtype", "fp32").split("+") if name.startswith(("fp", "bf"))), "fp32")
     tensors = tensor_parameters(program)
-    for shapes in _shapes(sizes):
+    for shapes in _shapes(sizes, guess):
         for function in functions:
             if _leaves_out(sizes, shapes[0], function):
                 continue
-            yield [], _named(function, tensors[id(function)], sizes, workload, shapes, dtype), function
+            yield [], _named(function, tensors[id(function)], sizes, workload, shapes, dtype, guess), function
 
 
 def _leaves_out(sizes: Mapping[str, int], shape: tuple[int, ...], function: SourceFunction) -> bool:
@@ -193,19 +226,19 @@ def _leaves_out(sizes: Mapping[str, int], shape: tuple[int, ...], function: Sour
     return any(value > 1 and name not in known and value not in shape for name, value in sizes.items())
 
 
-def _like_first(function: SourceFunction, given: list[Value]) -> Named:
+def _like_first(function: SourceFunction, given: list[Value], guess: int) -> Named:
     """Tensors like the first one for the parameters that have neither a value nor a default; fills ``given``."""
     first = next((value for value in given if isinstance(value, Tensor)), None)
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args]
     for place, item in enumerate(known[: len(given)]):
         if given[place] is UNKNOWN and item.arg not in _COMPANIONS and item.arg not in function.defaults and first:
-            given[place] = 1 if _SCALAR.search(item.arg) else replace(first)
+            given[place] = guess if _SCALAR.search(item.arg) else replace(first)
     rest = [item.arg for item in (*known[len(given) :], *spec.kwonlyargs) if item.arg not in function.defaults]
-    return {name: 1 if _SCALAR.search(name) else replace(first) for name in rest} if first is not None else {}
+    return {name: guess if _SCALAR.search(name) else replace(first) for name in rest} if first is not None else {}
 
 
-def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+def _shapes(sizes: Mapping[str, int], guess: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Shapes of tensors, of what looks like vectors, and of what looks like square matrices."""
     numbers = [value for value in sizes.values() if value > 1]
     rows = _rows(sizes)
@@ -220,8 +253,9 @@ def _shapes(sizes: Mapping[str, int]) -> Iterator[tuple[tuple[int, ...], tuple[i
         [size] = numbers
         square = (size, size) if size <= 8192 else (size,)
         yield (size,), (size,), square
-        yield square, (size,), square
-        yield (size, 1024), (size,), square
+        # Nothing specifies the number of rows, or their width.
+        yield (square[0] * guess, *square[1:]), (size,), square
+        yield (size, 1024 * guess), (size,), square
     if {"b", "h", "t", "d"} <= sizes.keys() or {"z", "h", "n_ctx", "d_head"} <= sizes.keys():
         names = ("b", "h", "t", "d") if "b" in sizes else ("z", "h", "n_ctx", "d_head")
         shape = tuple(sizes[name] for name in names)
@@ -247,6 +281,7 @@ def _named(
     workload: Mapping[str, str],
     shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
     dtype: str,
+    guess: int = 1,
 ) -> Named:
     """Arguments by name: sizes and settings of the workload, defaults, and tensors."""
     plain, vector, square = shapes
@@ -278,16 +313,20 @@ def _named(
             is_large = name.startswith(("len", "n_")) or (is_loop and _LOOP_SCALAR.match(name) is None)
             is_real = note == "float" or name in ("alpha", "beta", "eps", "scale", "sm_scale")
             is_block = _BLOCK.search(name) is not None
-            named[name] = 64 if is_block else max(plain) if is_large else 1.0 if is_real else 1
+            named[name] = 64 * guess if is_block else max(plain) if is_large else 1.0 if is_real else guess
     return named
 
 
-def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
+def _facts(trace: HostTrace, sizes: Mapping[str, Mapping[str, int]], *, quick: bool) -> WorkloadFacts | None:
     launches = trace.launches
     if not launches:
         return None
-    found = (best_of(launch_facts(launch, quick=quick)) for launch in launches[:_MOST_LAUNCHES])
-    chosen = [facts for facts in found if facts is not None]
+    found = ((launch, best_of(launch_facts(launch, quick=quick))) for launch in launches[:_MOST_LAUNCHES])
+    chosen = [
+        replace(facts, unknown=facts.unknown + contradictions(launch, sizes.get(launch.kernel.name, {})))
+        for launch, facts in found
+        if facts is not None
+    ]
     if not chosen:
         return None
     # Memory that is only reserved is not written.
@@ -299,6 +338,12 @@ def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
         sum(operation.flops + 2 * operation.macs for operation in operations),
         trace.complete and len(chosen) == min(len(launches), _MOST_LAUNCHES),
     )  # fmt: skip
+
+
+def contradictions(launch: Launch, sizes: Mapping[str, int]) -> int:
+    """How many numbers a launch passes that are not those of the workload."""
+    given = [(variant.arguments.get(name), size) for variant in launch.variants for name, size in sizes.items()]
+    return sum(isinstance(value, int) and value != size for value, size in given)
 
 
 def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:

@@ -23,7 +23,7 @@ from rlm_core.cost.triton_launch.unlaunched import assumed_launch, only_kernel
 from rlm_core.cost.triton_launch.workload import WorkloadFacts, workload_facts
 from rlm_core.queries.architectures import Architecture, architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
-from rlm_core.queries.kernel_arguments import KernelArguments, kernel_arguments
+from rlm_core.queries.kernel_arguments import KernelArguments, kernel_arguments, kernel_names
 from rlm_core.queries.sizes import default_name, workload_name
 
 LAUNCH_SECONDS = 3e-6  # seconds from one launch to the next when the device does nothing else
@@ -133,7 +133,7 @@ def facts_of(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
 @lru_cache(512)
 def _facts_of(text: str, items: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
     workload = dict(items)
-    facts = workload_facts(text, workload)
+    facts = workload_facts(text, workload, _sizes(text, workload))
     if facts is not None and facts.known:
         return facts
     assumed = assumed_of(text, workload)
@@ -147,6 +147,16 @@ def assumed_of(text: str, workload: Mapping[str, str]) -> tuple[LaunchFacts, Map
     if program is None or kernel is None:
         return None
     return assumed_launch(program, _by_argument(kernel_arguments(text, kernel.name), workload))
+
+
+def _sizes(text: str, workload: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """What a workload says of the arguments of each kernel of a text."""
+    found: dict[str, dict[str, int]] = {}
+    for kernel in kernel_names(text):
+        arguments = kernel_arguments(text, kernel)
+        given = _by_argument(arguments, workload)
+        found[kernel] = {name: int(given[name]) for name in arguments.sizes if given.get(name, "").isdecimal()}
+    return found
 
 
 def _by_argument(arguments: KernelArguments, workload: Mapping[str, str]) -> dict[str, str]:

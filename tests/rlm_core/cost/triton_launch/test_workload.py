@@ -80,3 +80,38 @@ def test_the_backward_pass_uses_what_the_forward_pass_saved() -> None:
 def test_no_launch_gives_no_facts() -> None:
     assert workload_facts("def f(x):\n    return x\n", {"arg0": "8x8"}) is None
     assert workload_facts(COPY.replace("kernel[", "other["), {"arg0": "8x8"}) is None
+
+
+ROW = """
+@triton.jit
+def kernel(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n_cols
+    row = tl.program_id(0)
+    tl.store(y_ptr + row * n_cols + cols, tl.load(x_ptr + row * n_cols + cols, mask=mask), mask=mask)
+
+def run(x, {parameters}):
+    rows, columns = x.shape
+    kernel[(rows,)](x, {output}, {count}, BLOCK=triton.next_power_of_2(columns))
+"""
+SIZES = {"M": "64", "N": "128", "dtype": "fp32"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "output", "count", "is_known"),
+    [
+        ("y", "y", "columns", True),
+        ("y", "y", "columns // 2", False),  # not the number of the workload
+        ("y", "torch.empty(columns)", "columns", False),  # stores behind its end
+        ("y, classes", "y", "classes", False),  # a number that nothing specifies decides
+        ("y, seed", "y", "columns", True),
+    ],
+)
+def test_launches_are_known_where_tensors_and_numbers_agree_with_the_workload(
+    parameters: str, output: str, count: str, is_known: bool
+) -> None:
+    text = ROW.format(parameters=parameters, output=output, count=count)
+    facts = workload_facts(text, SIZES, {"kernel": {"n_cols": 128}})
+    assert facts is not None
+    assert facts.known is is_known
+    assert not is_known or facts.facts[0].counts["loaded"].likely == 4 * 64 * 128
