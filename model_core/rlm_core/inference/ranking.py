@@ -108,6 +108,12 @@ def _rank_kernels(predictor: Predictor, texts: Sequence[CodeText], query: Query)
     )
 
 
+def kernel_ratio(before: Prediction, after: Prediction) -> float | None:
+    """The latency of a kernel over that of another one, where it is known which is faster; None elsewhere."""
+    ratio = _of_known_launch(after) / _of_known_launch(before)
+    return ratio if ratio >= KERNEL_RATIO or ratio <= 1 / KERNEL_RATIO else None
+
+
 def _of_known_launch(prediction: Prediction) -> float:
     """The predicted seconds of a kernel whose text fixes its launches; NaN of any other."""
     is_known = prediction.launch is not None and not prediction.launch.assumed

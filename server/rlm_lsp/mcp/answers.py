@@ -163,6 +163,10 @@ class RatioRow(Answer):
     crossing: CrossingAnswer | None = Field(description="The size at which the cheaper text changes, if there is one")
     growth_before: GrowthAnswer | None
     growth_after: GrowthAnswer | None
+    launch_before: Mapping[str, Any] | None = Field(
+        description="Bytes, operations and programs of a kernel's launches before the change, if its text fixes them"
+    )
+    launch_after: Mapping[str, Any] | None = Field(description="The same after the change")
     abstained: str | None = Field(description="Why there is no ratio")
 
 

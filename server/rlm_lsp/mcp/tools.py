@@ -15,7 +15,7 @@ from rlm_core.errors import DataError, ModelError
 from rlm_core.inference.explain import explain, strongest
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import QuerySelection, queries_for
-from rlm_core.inference.ranking import rank
+from rlm_core.inference.ranking import kernel_ratio, rank
 from rlm_core.inference.revisions import compare_revisions
 from rlm_core.measurement.known import KnownMeasurements
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
@@ -34,6 +34,7 @@ from rlm_lsp.rendering.abstentions import reason
 from rlm_lsp.rendering.explanations import explanation_text
 from rlm_lsp.rendering.finding_messages import committed_note
 from rlm_lsp.rendering.json_rows import growth_fields, unit_row
+from rlm_lsp.rendering.launch_words import launch_fields
 from rlm_lsp.rendering.rankings import ranking_lines
 from rlm_lsp.settings.project import BudgetTables, ProjectSettings
 from rlm_lsp.settings.sizes import without_sizes
@@ -333,6 +334,7 @@ class AgentTools:
         *,
         are_revisions: bool,
     ) -> tuple[list[str], Comparison]:
+        kernels = {entry.analysed.unit.qualname for entry in (*before, *after) if entry.analysed.unit.kind == "kernel"}
         after = sized(named(after, unit) if unit is not None else after, sizes, before)
         diffs = unit_diffs([entry.analysed for entry in before], [entry.analysed for entry in after])
         if [diff.state for diff in diffs] == ["new"] and len(before) == 1:
@@ -354,6 +356,9 @@ class AgentTools:
             step = pairs[start : start + _STEP_UNITS]
             for analysed, change, *predictions in self._ratios(step, selection, are_revisions=are_revisions):
                 qualname = analysed.unit.qualname
+                if analysed.unit.kind == "function" and any(f"{name}[" in analysed.unit.text for name in kernels):
+                    # The GPU does its work, which the latency of a call leaves out.
+                    change = replace(change, is_decided=False)
                 lines.append(say.ratio_line(qualname, change, predictions[0], predictions[1]))
                 rows.append(_ratio_row(qualname, change, predictions[0], predictions[1]))
         at_sizes = {row.qualname for row in rows if row.sizes}
@@ -394,16 +399,20 @@ def _cost(predictions: Sequence[Prediction]) -> float:
 def _ratio_row(qualname: str, change: CostRatio, before: Prediction, after: Prediction) -> RatioRow:
     band = change.bands[0] if change.bands else None
     is_same = labels.is_same(change)
+    kernels = kernel_ratio(before, after) if change.basis == "kernel" else None
+    direction = change.direction if kernels is None else "higher" if kernels > 1 else "lower"
     fields: Mapping[str, Any] = {
         "qualname": qualname,
         "metric": change.metric,
         "device": change.device,
         "state": "same" if is_same else "changed",
-        "direction": None if is_same else change.direction,
+        "direction": None if is_same else direction,
         "ratio": change.ratio,
         "low": band.low if band is not None else None,
         "high": band.high if band is not None else None,
         "coverage": band.coverage if band is not None else None,
+        "launch_before": launch_fields(before),
+        "launch_after": launch_fields(after),
         "probability_higher": 0.0 if is_same else None if change.direction is None else change.above(1.0),
         "sizes": {size.name: size.value for size in change.sizes},
         "crossing": asdict(change.crossing) if change.crossing is not None else None,

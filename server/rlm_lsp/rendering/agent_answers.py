@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rlm_core.inference.ranking import KERNEL_CONFIDENCE, kernel_ratio
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error
@@ -19,6 +20,7 @@ from .console import counted
 from .escaping import printable
 from .finding_messages import percent
 from .growth_words import growth_form
+from .launch_words import difference
 from .prediction_cells import cost_rows
 
 RATIOS_ARE_FOR = (
@@ -90,6 +92,8 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     """
     name = f"{qualname}: {labels.METRIC_WORDS[change.metric]}"
     name += f" on {change.device}" if change.device and change.basis in ("kernel", "module", "network") else ""
+    if change.basis == "kernel" and change.abstained is not None:
+        return printable(f"{name} {_kernel_words(before, after)}")
     if change.ratio is None or not change.bands:
         why = reason(change.abstained) if change.abstained is not None else "the model abstains"
         return printable(f"{name}: no ratio because {why}")
@@ -113,6 +117,21 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     if change.crossing is not None:
         parts.append(size_words.crossing_words(change.crossing))
     return printable(f"{name} {'; '.join(parts)}")
+
+
+def _kernel_words(before: Prediction, after: Prediction) -> str:
+    """Which of two kernels is faster, where that is known, and what their launches do."""
+    ratio = kernel_ratio(before, after)
+    if ratio is None:
+        words = "cannot tell which costs more"
+    else:
+        way = "higher" if ratio > 1 else "lower"
+        words = f"about {labels.about(ratio)}, {way} with {percent(KERNEL_CONFIDENCE)} probability"
+    at = f" at {labels.workload(after.workload)}" if after.workload else ""
+    if before.launch is None or after.launch is None:
+        sides = [side for side, one in (("first", before), ("second", after)) if one.launch is None]
+        return f"{words}: the {' and the '.join(sides)} text does not fix what its launches do{at}; measure both"
+    return f"{words}: {difference(before.launch, after.launch)}{at}{'; measure both' if ratio is None else ''}"
 
 
 def not_at_sizes_line(names: Sequence[str], sizes: Mapping[str, float]) -> str:

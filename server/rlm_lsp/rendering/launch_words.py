@@ -43,6 +43,21 @@ def amounts(cost: LaunchCost) -> str:
     return f"{', '.join(parts)}; {launches}, {labels.size(cost.programs)} programs"
 
 
+def difference(before: LaunchCost, after: LaunchCost) -> str:
+    """``moves 128 MiB instead of 64 MiB, 4.2 GFLOP as before``: what the text fixes of the launches of two kernels."""
+
+    def pair(old: AmountRange, new: AmountRange, words: Callable[[float], str]) -> str:
+        earlier, later = _range(old, words), _range(new, words)
+        return f"{later} as before" if earlier == later else f"{later} instead of {earlier}"
+
+    parts = [f"moves {pair(before.moved, after.moved, lambda value: labels.quantity('memory', value))}"]
+    if not before.assumed and not after.assumed:
+        parts.append(pair(before.flops, after.flops, _flops))
+        counts = [AmountRange(cost.programs, cost.programs, cost.programs) for cost in (before, after)]
+        parts.append(pair(*counts, lambda value: f"{labels.size(value)} programs"))
+    return ", ".join(parts)
+
+
 def hover_lines(predictions: Sequence[Prediction]) -> list[str]:
     """One line for each workload; its sizes come first where there are several."""
     lines: dict[str, str] = {}
