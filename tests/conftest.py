@@ -7,10 +7,12 @@ A module, or a folder's ``conftest.py``, that says ``pytestmark = pytest.mark.ex
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import re
 import signal
 import tempfile
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,6 +40,8 @@ os.environ["RLM_LSP_STRICT"] = "1"
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would what they start and stop by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests make many short-lived objects: with the default thresholds, garbage collections are a tenth of all their time.
+gc.set_threshold(50_000, 20, 20)
 # Notices are for people.
 os.environ["CI"] = "true"
 
@@ -47,9 +51,15 @@ _FOLDER = Path(__file__).parent
 _MARK = re.compile(r"^pytestmark = .*\bpytest\.mark\.extras\b", re.MULTILINE)
 
 
+@cache
 def _needs_extras(path: Path) -> bool:
     module = path / "conftest.py" if path.is_dir() else path
     return module.suffix == ".py" and module.is_file() and _MARK.search(module.read_text("utf-8")) is not None
+
+
+@cache
+def _is_below_extras(folder: Path) -> bool:
+    return any(_needs_extras(above) for above in (folder, *folder.parents) if above.is_relative_to(_FOLDER))
 
 
 @pytest.fixture
@@ -64,6 +74,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if not _HAS_EXTRAS and _needs_extras(collection_path) else None
 
 
+def pytest_collection_finish() -> None:
+    """Leave out of garbage collections what was imported, which is never garbage."""
+    gc.freeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact() -> None:
     """Limit what follows a failure: pytest ends its own limits there, also for fixtures that are still to be closed."""
@@ -72,5 +87,5 @@ def pytest_exception_interact() -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests below a folder that needs the extras."""
-    if any(_needs_extras(folder) for folder in item.path.parents if folder.is_relative_to(_FOLDER)):
+    if _is_below_extras(item.path.parent):
         item.add_marker("extras")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,13 +24,12 @@ from rlm_lsp.lsp.features.inlay_hints import PADDING
 from rlm_lsp.rendering import hint_label
 from rlm_lsp.settings.model import MAX_LABEL, Settings
 
-from tests.paths import REPOSITORY
+from tests.warm_server import COLD, warm_command
 
 from .clients import capabilities as capabilities_of
-from .warm_server import warm_server
 
 SERVE = ("serve", "--stdio")
-COMMAND = (sys.executable, "-m", "rlm_lsp", *SERVE)
+COMMAND = (*COLD, *SERVE)
 EVERYWHERE = types.Range(types.Position(0, 0), types.Position(100_000, 0))
 
 
@@ -162,14 +159,10 @@ async def _session(
         await client.stop()  # type: ignore[no-untyped-call]
 
 
-@pytest.fixture(scope="session")
-def command() -> Iterator[tuple[str, ...]]:
+@pytest.fixture
+def command() -> tuple[str, ...]:
     """The command that starts a server; a module about starting and ending replaces it with ``COMMAND``."""
-    if not hasattr(os, "fork"):
-        yield COMMAND
-        return
-    with warm_server(REPOSITORY) as warm:
-        yield (*warm, *SERVE)
+    return (*warm_command(), *SERVE)
 
 
 @pytest_asyncio.fixture

@@ -13,7 +13,9 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from .conftest import COMMAND, read_all_kinds
+from tests.warm_server import warm_command
+
+from .conftest import SERVE, read_all_kinds
 
 NOTIFICATIONS = (
     types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS,
@@ -131,7 +133,7 @@ async def recording(
     if options is None or isinstance(options, dict):
         options = {"hintsShown": "all", **(options or {})}
     session = Recording()
-    await session.client.start_io(*COMMAND)
+    await session.client.start_io(*warm_command(), *SERVE)
     workspace_folders = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders]
     params = types.InitializeParams(capabilities, initialization_options=options, workspace_folders=workspace_folders)
     await session.client.initialize_async(params)

@@ -14,7 +14,9 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pytest_lsp import make_test_lsp_client
 
-from .conftest import COMMAND, Session, read_all_kinds
+from tests.warm_server import warm_command
+
+from .conftest import SERVE, Session, read_all_kinds
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.asyncio]
 
@@ -33,7 +35,7 @@ async def _session(folders: Sequence[Path], configuration: Any, options: Any, *,
 
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(on_register)
     client.set_configuration({"rlm-lsp": configuration})
-    await client.start_io(*COMMAND)
+    await client.start_io(*warm_command(), *SERVE)
     capabilities = types.ClientCapabilities(
         workspace=types.WorkspaceClientCapabilities(
             configuration=asks,
@@ -292,7 +294,7 @@ async def test_the_first_answer_waits_for_the_settings_of_the_client(tmp_path: P
         return [{"languages": ["cpp"]} for _ in params.items]
 
     client.feature(types.WORKSPACE_CONFIGURATION)(configuration)
-    await client.start_io(*COMMAND)
+    await client.start_io(*warm_command(), *SERVE)
     capabilities = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
     await client.initialize_async(types.InitializeParams(capabilities))
     client.initialized(types.InitializedParams())

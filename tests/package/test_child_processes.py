@@ -13,9 +13,10 @@ SOURCES = sorted(path for folder in ("server", "model_core") for path in (ROOT /
 
 def started(path: Path) -> list[list[ast.expr]]:
     """The command lines in a file that start this interpreter."""
+    text = path.read_text("utf-8")
     return [
         node.elts
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in (ast.walk(ast.parse(text)) if "sys.executable" in text else ())
         if isinstance(node, (ast.List, ast.Tuple)) and node.elts and ast.unparse(node.elts[0]) == "sys.executable"
     ]
 

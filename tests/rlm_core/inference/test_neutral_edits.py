@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 import rlm_core
@@ -31,15 +32,23 @@ def units_of(text: str) -> list[AnalysedUnit]:
     return Analyser().analyse(ParsedSource(text.encode(), "python"))
 
 
-# Functions without a body are not units.
-RENAMED = [text for text in STANDARD_LIBRARY if renamed(text) is not None and units_of(text)]
-FUNCTIONS = RENAMED[:: len(STANDARD_LIBRARY) // (2 * COUNT)]
-UNPARSED = [ast.unparse(ast.parse(text)) for text in FUNCTIONS]
-EDITS = {
-    "names": (UNPARSED, [renamed(text) or "" for text in FUNCTIONS]),
-    "comments": (FUNCTIONS, [commented(text) for text in FUNCTIONS]),
-    "layout": (FUNCTIONS, formatted(FUNCTIONS, "--line-length=50")),
-    "order": (FUNCTIONS, [f"def unrelated(x):\n    return x\n\n{text}" for text in FUNCTIONS]),
+@cache
+def functions() -> list[str]:
+    """Functions of the standard library whose names can be changed; those without a body are not units."""
+    chosen = [text for text in STANDARD_LIBRARY if renamed(text) is not None and units_of(text)]
+    return chosen[:: len(STANDARD_LIBRARY) // (2 * COUNT)]
+
+
+@cache
+def unparsed() -> list[str]:
+    return [ast.unparse(ast.parse(text)) for text in functions()]
+
+
+EDITS: dict[str, Callable[[], tuple[list[str], list[str]]]] = {
+    "names": lambda: (unparsed(), [renamed(text) or "" for text in functions()]),
+    "comments": lambda: (functions(), [commented(text) for text in functions()]),
+    "layout": lambda: (functions(), formatted(functions(), "--line-length=50")),
+    "order": lambda: (functions(), [f"def unrelated(x):\n    return x\n\n{text}" for text in functions()]),
 }
 
 
@@ -50,7 +59,7 @@ def code_of(text: str) -> CodeText:
 @pytest.mark.parametrize("kind", EDITS)
 def test_edits_that_cannot_change_a_cost_change_no_prediction(kind: str) -> None:
     predictor = rlm_core.load()
-    before, after = ([code_of(text) for text in texts] for texts in EDITS[kind])
+    before, after = ([code_of(text) for text in texts] for texts in EDITS[kind]())
     assert len(before) >= COUNT
     answers = (predictor.predict(codes, [QUERIES] * len(codes)) for codes in (before, after))
     ratios = [
@@ -66,7 +75,7 @@ def test_edits_that_cannot_change_a_cost_change_no_prediction(kind: str) -> None
 
 def test_a_type_hint_is_evidence_for_both_texts_that_are_compared() -> None:
     """A hint says what a text costs, so it changes a prediction; it does not change the cost."""
-    pairs = [(code_of(text), code_of(annotated(text))) for text in UNPARSED]
+    pairs = [(code_of(text), code_of(annotated(text))) for text in unparsed()]
     ratios = [change.ratio for line in rlm_core.load().compare(pairs, [QUERIES] * len(pairs)) or () for change in line]
     known = [ratio for ratio in ratios if ratio is not None]
     assert len(known) >= COUNT

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -29,8 +29,8 @@ from rlm_lsp.mcp.server import create_server
 from rlm_lsp.mcp.tools import AgentTools
 
 from tests import softmax_kernels
-from tests.lsp.warm_server import warm_server
 from tests.paths import REPOSITORY
+from tests.warm_server import warm_command
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio]
 
@@ -38,19 +38,7 @@ TOOLS = {"predict", "compare", "rank", "explain", "check", "measure_command"}
 SLOW = "def f(values):\n    return [v for i, v in enumerate(values) if v not in values[:i]]\n"
 FAST = "def f(values):\n    return list(dict.fromkeys(values))\n"
 Mode = Literal["legacy", "auto"]
-COMMAND: tuple[str, ...] = (sys.executable, "-m", "rlm_lsp")
 BOTH_ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm() -> Iterator[None]:
-    """Start servers as forks of one process, where there are forks."""
-    if not hasattr(os, "fork"):
-        yield
-        return
-    with warm_server(REPOSITORY) as command, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[__name__], "COMMAND", command)
-        yield
 
 
 @asynccontextmanager
@@ -67,12 +55,8 @@ async def connected(
         assert roots is not None
         return ListRootsResult(roots=[Root.model_validate({"uri": path.as_uri()}) for path in roots])
 
-    server = StdioServerParameters(
-        command=COMMAND[0],
-        args=[*COMMAND[1:], "mcp", "--no-measured", *options],
-        cwd=folder,
-        env={**os.environ, **variables},
-    )
+    program, *arguments = (*warm_command(), "mcp", "--no-measured", *options)
+    server = StdioServerParameters(command=program, args=arguments, cwd=folder, env={**os.environ, **variables})
     async with Client(server, mode=mode, list_roots_callback=listed if roots is not None else None) as client:
         yield client
 

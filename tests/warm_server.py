@@ -9,6 +9,7 @@ this process, and sees it end as the server ends. It imports little, as it runs 
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -17,20 +18,33 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+
+COLD: tuple[str, ...] = (sys.executable, "-m", "rlm_lsp")
 
 _LIBRARIES = (
     *("rlm_lsp.cli.serve", "rlm_lsp.mcp.server", "numpy", "onnxruntime"),
     *("rlm_core.loading", "rlm_core.inference.student"),
 )
-_FORK = "import sys; from tests.lsp.warm_server import fork_servers; fork_servers(int(sys.argv[1]))"
+_FORK = "import sys; from tests.warm_server import fork_servers; fork_servers(int(sys.argv[1]))"
 _STREAMS = (0, 1, 2)
 
 
+@cache
+def warm_command() -> tuple[str, ...]:
+    """The start of a command line of ``rlm-lsp``, which runs in a fork of a process that ends with this one."""
+    if not hasattr(os, "fork"):
+        return COLD
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(_warm_server(Path(__file__).parents[1]))
+
+
 @contextmanager
-def warm_server(folder: Path) -> Iterator[tuple[str, ...]]:
-    """The command that starts a server in a fork; ``folder`` is the repository."""
+def _warm_server(folder: Path) -> Iterator[tuple[str, ...]]:
+    """The command that runs in a fork; ``folder`` is the repository."""
     with tempfile.TemporaryDirectory(prefix="rlm-") as scratch, socket.socket(socket.AF_UNIX) as listener:
         path = f"{scratch}/server"
         listener.bind(path)
