@@ -53,8 +53,8 @@ def difference(before: LaunchCost, after: LaunchCost) -> str:
     parts = [f"moves {pair(before.moved, after.moved, lambda value: labels.quantity('memory', value))}"]
     if not before.assumed and not after.assumed:
         parts.append(pair(before.flops, after.flops, _flops))
-        counts = [AmountRange(cost.programs, cost.programs, cost.programs) for cost in (before, after)]
-        parts.append(pair(*counts, lambda value: f"{labels.size(value)} programs"))
+        old, new = (AmountRange(cost.programs, cost.programs, cost.programs) for cost in (before, after))
+        parts.append(pair(old, new, lambda value: f"{labels.size(value)} programs"))
     return ", ".join(parts)
 
 
