@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from .domain.syntax import Function, parse_whole, parsed_function
+from .domain.syntax import Function, parse_whole, parsed_function, walk
 from .input_names import InputNames, input_names
 
 USES = (
@@ -68,6 +68,26 @@ class InputUses:
         counted = ((name, counts) for name, counts in self._counts.items() if name not in _OWN or _is_container(counts))
         ranked = sorted(counted, key=lambda item: -item[1]["all"])
         return tuple(name for name, _ in ranked[:_MOST_INPUTS])
+
+    @property
+    def passed_on(self) -> frozenset[str]:
+        """The ``*args`` and ``**kwargs`` that the text passes on or looks into, and never goes through.
+
+        Their size is the number of arguments in a call, which no input makes large.
+        """
+        if not self._rest or self._function is None:
+            return frozenset()
+        looked_up: set[ast.AST] = set()
+        for node in walk(self._function):
+            match node:
+                case ast.Starred(value=value) | ast.keyword(arg=None, value=value) | ast.Subscript(value=value):
+                    looked_up.add(value)
+                case ast.Attribute(value=value, attr="get" | "pop" | "setdefault"):
+                    looked_up.add(value)
+                case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
+                    looked_up.add(value)
+        used = {node.id for node in walk(self._function) if isinstance(node, ast.Name) and node not in looked_up}
+        return self._rest - used
 
     def features(self, name: str) -> list[float]:
         """The counts of :data:`USES` of an input, then what :data:`OF_INPUT` names."""

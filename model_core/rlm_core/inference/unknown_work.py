@@ -36,7 +36,10 @@ def without_unknown(predictions: Sequence[Prediction], code: CodeText, facts: Wo
 
 
 def unknown_call(code: CodeText, facts: WorkFacts | None) -> str | None:
-    """The unknown function that a function without inputs calls, such as ``run()``; None if known work outweighs it."""
+    """The unknown function that a function without inputs calls, such as ``run()``; None if known work outweighs it.
+
+    A function of the program is not unknown, even where the analysis left some of its calls unread: the model reads it.
+    """
     if facts is None or not facts.nodes or (code.language, code.basis) != ("python", "call"):
         return None
     node = parsed_function(code.text)
@@ -48,7 +51,8 @@ def unknown_call(code: CodeText, facts: WorkFacts | None) -> str | None:
     bound = {part.id for part in names if isinstance(part.ctx, ast.Store)}
     bound |= {part.name for part in parts if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     outside = {part.id for part in names} - bound
+    read = {getattr(parsed_function(callee.text), "name", None) for callee in code.callees}
     for name, times in facts.unknown:
-        if name.endswith("()") and name[:-2].partition(".")[0] in outside:
+        if name.endswith("()") and name[:-2].partition(".")[0] in outside and name[:-2].rpartition(".")[2] not in read:
             return name if facts.latency.known.likely < LONG_CALL_SECONDS * times else None
     return None

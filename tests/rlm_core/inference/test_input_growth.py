@@ -59,6 +59,22 @@ def test_an_item_of_an_input_is_no_growth(head: InputGrowthHead) -> None:
     assert estimate.growth_class == "1" or not estimate.is_claim
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def wrapper(*args, **kwargs):\n    return function(*args, **kwargs)\n",
+        "def wrapper(*args, **kwargs):\n    kwargs.setdefault('x', args[0])\n    return function(*args, **kwargs)\n",
+    ],
+)
+def test_the_number_of_arguments_that_are_passed_on_is_no_size(head: InputGrowthHead, text: str) -> None:
+    assert all("args" not in one.sizes for one in head.estimates(code_of(text)).values())
+
+
+def test_arguments_that_are_gone_through_are_a_size(head: InputGrowthHead) -> None:
+    estimate = head.estimates(code_of("def total(*values):\n    return sum(value.size for value in values)\n"))
+    assert estimate["latency"].sizes == ("values",)
+
+
 def test_each_input_has_the_features_of_the_head() -> None:
     code = code_of(PAIRS)
     features = features_of(code, inputs_of(code))

@@ -43,6 +43,9 @@ def test_an_unknown_call_without_inputs_is_named(text: str, called: str) -> None
         "def main(x):\n    return run(x)\n",
         "def main(*names):\n    return run()\n",
         "def main():\n    return sum(range(1000))\n",
+        # A function of the program, of whose calls the analysis leaves some unread.
+        "def fill(n):\n    for i in range(5):\n        for k in range(20):\n            a[i][k] = b[k].split(n)\n\n\n"
+        "def main():\n" + "    fill('a')\n" * 9,
         # What is known outweighs the call.
         "def main():\n    total = 0\n    for i in range(10**6):\n        total += i\n    run()\n",
         # A method and an inner function have inputs from around them.

@@ -7,6 +7,7 @@ runs that get to that point, as (least, likely, most).
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from .records import record, replace
 ALWAYS: Range = (1.0, 1.0, 1.0)
 _MOST_CAUSES = 24
 _MOST_WAITS = 40
+_RARE = Quantity({(): (1.0, 0.0, 1.0)})  # times what few runs reach: possible, and not likely
 _MANY = 1e6  # iterations, after which what may happen in one of them has happened
 
 
@@ -180,16 +182,20 @@ class Meter:
         return amount * Quantity({(): (low, low if low == high else 1.0, high)})
 
     def _note(self, wait: PendingWait) -> None:
-        """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them."""
+        """Keep one wait per place: the body of a loop that is read trip by trip waits in each of them.
+
+        What most runs that wait there do not reach, such as another try after an error, is not likely.
+        """
         for index, other in enumerate(self.waits):
             place = (other.line, other.kind, other.call, other.background, other.by_name)
             if place == (wait.line, wait.kind, wait.call, wait.background, wait.by_name):
-                at_once = self.parallel or wait.background
+                joined = larger if self.parallel or wait.background else operator.add
+                low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
+                usual = [ONE if 2 * part.share[1] >= likely else _RARE for part in (other, wait)]
                 seconds = None
                 if other.seconds is not None and wait.seconds is not None:
-                    seconds = larger(other.seconds, wait.seconds) if at_once else other.seconds + wait.seconds
-                times = larger(other.times, wait.times) if at_once else other.times + wait.times
-                low, likely, high = (max(a, b) for a, b in zip(other.share, wait.share, strict=True))
+                    seconds = joined(other.seconds * usual[0], wait.seconds * usual[1])
+                times = joined(other.times * usual[0], wait.times * usual[1])
                 over = other.over or wait.over
                 self.waits[index] = replace(other, seconds=seconds, times=times, share=(low, likely, high), over=over)
                 return

@@ -118,8 +118,9 @@ NONE = Value("none", None)
 
 
 class Call(Protocol):
-    """A call of a library function or method, as its rule sees it."""
+    """A call of a library function or method, as its rule sees it. ``name`` is what is called, as written."""
 
+    name: str
     args: Sequence[Value]
     keywords: Mapping[str, Value]
     receiver: Value | None

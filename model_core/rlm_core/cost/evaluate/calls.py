@@ -17,7 +17,7 @@ from ..domain.syntax import bound_methods, called_name
 from ..domain.values import STARRED, UNKNOWN, Value
 from ..library.unit_costs import primitive
 from .bindings import fill, grow, shrink
-from .concurrency import gather, in_the_background
+from .concurrency import gather, in_the_background, is_joined, left_alone
 from .containers import is_stored
 from .function_bodies import definition_of
 from .iterators import early_stop, lazy_call
@@ -68,7 +68,7 @@ def _call_of(context: Context, node: ast.Call) -> Value:
         return gather(context, node)
     name = called_name(node)
     if name.rpartition(".")[2] in _STARTING:
-        with in_the_background(context):
+        with in_the_background(context) if is_joined(context, node) else left_alone(context):
             for argument in node.args:
                 evaluate(context, argument)
         return UNKNOWN

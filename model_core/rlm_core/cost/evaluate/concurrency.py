@@ -16,7 +16,10 @@ from ..domain.dispatch import evaluate
 from ..domain.meter import Meter, PendingWait
 from ..domain.quantities import Range, constant
 from ..domain.records import replace
+from ..domain.syntax import walk
 from ..domain.values import Value
+
+_START_SECONDS = 6e-6  # of a task
 
 
 def longest(waits: Sequence[PendingWait]) -> list[PendingWait]:
@@ -71,6 +74,36 @@ def in_the_background(context: Context) -> Iterator[None]:
         yield
     body.waits, body.endless = in_background(body.waits), None
     context.meter.add(body)
+
+
+@contextmanager
+def left_alone(context: Context) -> Iterator[None]:
+    """Let what is evaluated here run after the function has returned: starting it is all that the function pays."""
+    with context.region():
+        yield
+    context.meter.spend(_START_SECONDS)
+
+
+def is_joined(context: Context, node: ast.Call) -> bool:
+    """Return whether the function that starts a task can wait for its end.
+
+    A coroutine does so in a task group that it opens, or where it keeps the task in a local name or a list. A task
+    whose result is dropped, or kept in an attribute, goes on after the function has returned.
+    """
+    function = context.frame.node
+    if not isinstance(function, ast.AsyncFunctionDef):
+        return False
+    for part in walk(function):
+        match part:
+            case ast.AsyncWith(items=items):
+                opened = {ast.unparse(item.optional_vars) for item in items if item.optional_vars is not None}
+                if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in opened:
+                    return True
+            case ast.Expr(value=value) if value is node:
+                return False
+            case ast.Assign(targets=[ast.Attribute() | ast.Subscript()], value=value) if value is node:
+                return False
+    return True
 
 
 def gather(context: Context, node: ast.Call) -> Value:

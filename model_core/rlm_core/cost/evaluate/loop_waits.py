@@ -29,6 +29,7 @@ _ENDS = (ast.Return, ast.Break, ast.Raise)
 _ALIKE = frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "tqdm", "AsyncIter", "zip"})
 _VIEWS = frozenset({"items", "values", "keys", "iterator", "all", "iteritems"})
 _BATCHES = ("chunk", "batch")
+_ARRIVING = frozenset({"sys.stdin", "sys.stdin.buffer", "stdin"})  # messages that another program sends as it goes
 _POOLED = frozenset({"map", "starmap", "imap", "imap_unordered"})
 _JOINED = frozenset({"wait", "communicate", "join", "result"})
 _BLOCKING = ("requests.", "subprocess.", "urllib.", "os.", "time.")
@@ -159,11 +160,13 @@ def mark(context: Context, body: Meter, node: ast.For | ast.AsyncFor | ast.compr
 
 
 def _is_bounded(node: ast.For | ast.AsyncFor | ast.comprehension) -> bool:
-    """Return whether a loop runs a fixed number of times, over batches, or until it succeeds."""
+    """Return whether a loop runs a fixed number of times, over batches or arriving lines, or until it succeeds."""
     iterable = node.iter
     called = chain_of(iterable.func)[-1:] if isinstance(iterable, ast.Call) else ()
     names = " ".join((ast.unparse(node.target), *called)).lower()
     if isinstance(iterable, (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)):
+        return True
+    if ast.unparse(iterable) in _ARRIVING:
         return True
     if isinstance(iterable, ast.Name) and iterable.id[:1].isupper():
         return True  # a constant, or the members of a class

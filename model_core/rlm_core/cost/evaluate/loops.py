@@ -77,11 +77,15 @@ def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     with context.region() as source:
         whole = context.consume(iterable)
         context.meter.spend(primitive("loop.start"))
-    endless = source.endless is not None
+    without_end = endless = source.endless is not None
     source.endless = None
     if endless and context.block(node).yields:
-        # A generator without end: what it costs depends on how many items are taken.
-        context.frame.yields_endlessly, endless, whole = True, False, ONE
+        endless = False
+        if ends_inside(context.block(node)):
+            whole = context.trips_of(node)
+        else:
+            # A generator without end: what it costs depends on how many items are taken.
+            context.frame.yields_endlessly, whole = True, ONE
     names = dict(context.frame.names)
     bind_items(context, node.target, iterable)
     context.frame.restore(names, context.frame.held)
@@ -99,7 +103,7 @@ def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     # A loop that is left early leaves the rest of a lazy iterable alone.
     share = ONE
     limits, ran = whole.constant, count.constant
-    if endless:
+    if without_end:
         share = count
     elif limits is not None and ran is not None and limits[1] > 0:
         share = constant(part_of(ran[0], limits[0]), part_of(ran[2], limits[2]), part_of(ran[1], limits[1]))

@@ -91,7 +91,7 @@ def call_method(
             rule = _container_rule(method, len(args))
         if rule is None:
             for owner in library.usual_owners(_last_name(function.value), method):
-                rule = library.method_rule(owner, method)
+                rule = library.method_rule(owner, method) if library.may_take(owner, method, args) else None
                 if rule is not None:
                     telling = owner
                     break

@@ -19,6 +19,7 @@ from .conventional_names import (
     TELLING,
     TELLING_ATTRIBUTES,
     is_manager,
+    may_take,
     usual_owners,
     usual_type,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "is_endless",
     "is_manager",
     "is_type",
+    "may_take",
     "method_result",
     "method_rule",
     "new_pages",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from ..domain.values import Value
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -43,6 +45,16 @@ def usual_owners(name: str, method: str) -> list[str]:
     """Return the types that the object of a method may have, by its name and by the method's, the likeliest first."""
     owners = [type_ for pattern, type_ in _USUAL_OWNERS if pattern.search(name)] if name else []
     return [*owners, USUAL_METHODS[method]] if method in USUAL_METHODS else owners
+
+
+def may_take(owner: str, method: str, args: Sequence[Value]) -> bool:
+    """Return whether a method of a type that only a name tells may be called with some arguments.
+
+    A ``session`` gets a row by its class and key. One of requests gets an address, that of a user the value of a text.
+    """
+    if (owner, method) != ("sqlalchemy.Session", "get"):
+        return True
+    return len(args) > 1 and args[0].kind in ("class", "unknown")
 
 
 def is_manager(owner: str, attribute: str) -> bool:

@@ -1,6 +1,8 @@
-"""Rules for what waits: sleeps and timeouts. A wait of at most a timeout is likely to take all of it."""
+"""Rules for what waits: sleeps and timeouts. Where only a stop ends a wait early, it takes all of its timeout."""
 
 from __future__ import annotations
+
+import re
 
 from rlm_core.types import WaitKind
 
@@ -11,6 +13,7 @@ from .rules import Rule, argument
 _CALL_SECONDS = 1e-6
 _TIMER_SECONDS = 1e-5  # of an event loop, with the switch to another task
 _LATE_SECONDS = 6e-5  # after which the system wakes a thread up
+_STOP = re.compile(r"stop|exit|quit|shutdown|shut_down|cancel|clos|terminat|kill|abort|interrupt")
 _RESULTS = {"int": Value("int"), "bool": Value("bool"), "none": NONE, "unknown": UNKNOWN}
 
 
@@ -23,7 +26,7 @@ def _seconds_of(value: Value) -> Quantity | None:
 
 
 def _time_limit(value: Value) -> Quantity | None:
-    """A wait of at most the seconds that a timeout says, likely all of them."""
+    """A wait of at most the seconds that a timeout says; a sleep is likely to take all of them."""
     seconds = _seconds_of(value)
     fixed = seconds.constant if seconds is not None else None
     if fixed is None or fixed[1] < 0:
@@ -58,8 +61,9 @@ def blocking_sleep(call: Call) -> Value:
 def timed(position: int, result: str = "", kind: str = "thread", flag: str = "", limited: str = "") -> Rule:
     """A wait with an optional timeout at a position; a timeout of 0 or the flag ``False`` means not to wait.
 
-    ``limited`` is the kind of a wait with a timeout, where that is another: most waits for an event with a timeout are
-    sleeps that something may interrupt, so that the likely time is the whole timeout.
+    ``limited`` is the kind of a wait with a timeout, where that is another and what is waited for is named after a
+    stop, as in ``stopping.wait(5)``: that is a sleep which takes the whole timeout unless the program ends. Any other
+    wait ends when the result is there, usually long before.
     """
     returned = _RESULTS[result or ("none" if position == 0 else "unknown")]
     waits_for, limited_to = WaitKind(kind), WaitKind(limited or kind)
@@ -71,7 +75,9 @@ def timed(position: int, result: str = "", kind: str = "thread", flag: str = "",
         if _says_no(blocks) or _says_no(timeout):
             return returned
         bound = _time_limit(timeout) if _is_given(timeout) else None
-        call.wait(waits_for if bound is None else limited_to, bound)
+        awaited = call.name.rpartition(".")[0].lower()  # empty for an event that nothing else can set
+        sleeps = bound is not None and (not awaited or _STOP.search(awaited))
+        call.wait(limited_to if sleeps else waits_for, bound)
         return returned
 
     return rule

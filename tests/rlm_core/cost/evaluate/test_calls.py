@@ -102,6 +102,7 @@ _WORK = "async def work(n=1):\n    await asyncio.sleep(n)\n"
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(1)\n    await task\n", 2),
         ("    task = asyncio.create_task(work(2))\n    await asyncio.sleep(5)\n    await task\n", 5),
         ("    for i in range(10):\n        await work()\n", 10),
+        ("    group = asyncio.TaskGroup()\n    async with group as g:\n        task = g.create_task(work(4))\n", 4),
     ],
 )
 def test_tasks_wait_at_the_same_time(body: str, seconds: int) -> None:
@@ -117,6 +118,20 @@ def test_what_runs_for_ever_in_the_background_does_not_keep_the_function() -> No
     start = "async def f():\n    import asyncio\n    return asyncio.create_task(forever())\n"
     assert facts_of(start, forever=forever).endless is None
     assert facts_of(start.replace("return asyncio.create_task", "await "), forever=forever).endless is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(self, loop):\n    loop.create_task(work(3))\n",
+        "async def f(self):\n    asyncio.create_task(work(3))\n",
+        "async def f(self):\n    self.task = asyncio.create_task(work(3))\n",
+    ],
+)
+def test_a_task_that_nothing_joins_costs_its_start_alone(text: str) -> None:
+    facts = facts_of(text, work=_WORK)
+    assert facts.waits == ()
+    assert facts.latency.known.likely < 1e-4
 
 
 def test_a_value_that_is_not_a_function_is_unknown_when_called() -> None:

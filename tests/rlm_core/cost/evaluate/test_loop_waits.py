@@ -57,6 +57,7 @@ def test_a_loop_that_waits(body: str, over: str) -> None:
     "body",
     [
         "for key in (1, 2):\n        cursor.execute(key)",
+        "for line in sys.stdin:\n        cursor.execute(line)",
         "started = [subprocess.Popen(key) for key in keys]\n    for one in started:\n        one.wait()",
         "for key in keys:\n        with multiprocessing.Pool() as pool:\n            pool.map(len, key)",
         "for key in keys:\n        rows = list(filter(None, key))\n        print(len(rows))",

@@ -136,6 +136,25 @@ def test_loops_that_cannot_end_are_found(lines: tuple[str, ...]) -> None:
             "for item in taken():",
             "    pass",
         ),
+        # Pages until one has no next, which a generator yields.
+        (
+            "def pages():",
+            "    for number in itertools.count(1):",
+            "        page = unknown(number)",
+            "        yield page",
+            "        if not page.has_next:",
+            "            break",
+            "for page in pages():",
+            "    print(page)",
+        ),
+        (
+            "def pages():",
+            "    for number in itertools.count():",
+            "        if number in items:",
+            "            return",
+            "        yield number",
+            "list(pages())",
+        ),
     ],
 )
 def test_loops_that_may_end_are_not_called_endless(lines: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ class RecordingCall:
     args: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)
     receiver: Value | None = None
+    name: str = ""
     spent: Quantity = ZERO
     allocated: Quantity = ZERO
     applied: list[Quantity] = field(default_factory=list)

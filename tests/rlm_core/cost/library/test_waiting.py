@@ -31,6 +31,9 @@ def _facts(body: str, imports: str) -> WorkFacts:
         ("asyncio.sleep(.5)", "asyncio", WaitKind.TIME, 0.5),
         ("threading.Event().wait(3)", "threading", WaitKind.TIME, 3.0),
         ("threading.Event().wait()", "threading", WaitKind.THREAD, None),
+        ("stopping = threading.Event(); stopping.wait(3)", "threading", WaitKind.TIME, 3.0),
+        # Whatever sets it is done long before.
+        ("done = threading.Event(); x.start(done); done.wait(3)", "threading", WaitKind.THREAD, 3.0),
         ("t = threading.Thread(target=x); t.start(); t.join()", "threading", WaitKind.THREAD, None),
         ("queue.Queue().get()", "queue", WaitKind.THREAD, None),
         ("lock = threading.Lock(); lock.acquire()", "threading", WaitKind.THREAD, None),
@@ -50,7 +53,7 @@ def _facts(body: str, imports: str) -> WorkFacts:
             None,
         ),
         ("psycopg2.connect('').cursor().execute('select 1')", "psycopg2", WaitKind.DATABASE, None),
-        ("select.select([x], [], [], 1.5)", "select", WaitKind.TIME, 1.5),
+        ("select.select([x], [], [], 1.5)", "select", WaitKind.NETWORK, 1.5),
         ("input('name? ')", "os", WaitKind.USER, None),
         ("getpass.getpass()", "getpass", WaitKind.USER, None),
         ("sys.stdin.readline()", "sys", WaitKind.USER, None),
@@ -125,6 +128,33 @@ def test_a_timeout_bounds_a_wait() -> None:
     wait = _facts("threading.Event().wait(2)", "threading").waits[0]
     assert wait.seconds is not None
     assert (wait.seconds.least, wait.seconds.likely, wait.seconds.most) == (0, 2, 2)
+
+
+def test_another_try_after_an_error_is_not_likely() -> None:
+    facts = work_facts(
+        "def f(self):\n    for delay in (0.5, 1, 4):\n        try:\n            time.sleep(delay)\n"
+        "            return self.fetch()\n        except OSError:\n            pass\n"
+    )
+    assert facts is not None
+    [wait] = facts.waits
+    assert wait.seconds is not None
+    assert (wait.seconds.least, wait.seconds.likely, wait.seconds.most) == (0.5, 0.5, 5.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "waits"),
+    [
+        ("self.session.get(User, key, options=x)", True),
+        # Pages, and what a user's session keeps.
+        ("self.session.get(url, headers=x)", False),
+        ("request.session.get('name', None)", False),
+        ("db.get('name')", False),
+    ],
+)
+def test_a_session_gets_rows_by_class_and_key(call: str, waits: bool) -> None:
+    facts = work_facts(f"def f(self, request, url, key, x):\n    session, db = self.open()\n    return {call}\n")
+    assert facts is not None
+    assert [wait.kind for wait in facts.waits] == [WaitKind.DATABASE] * waits
 
 
 def test_odd_arguments_never_raise() -> None:
