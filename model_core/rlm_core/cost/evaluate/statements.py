@@ -12,7 +12,7 @@ from ..domain.meter import ALWAYS, Meter, scaled
 from ..domain.names import imported_names
 from ..domain.quantities import ZERO, constant
 from ..domain.records import replace
-from ..domain.syntax import leaving, place_of
+from ..domain.syntax import leaving, place_of, walk
 from ..domain.values import NONE, NUMBERS, UNKNOWN, Value
 from ..library.unit_costs import each, primitive, seconds
 from .bindings import bind_target, grow, remove_item, store_item
@@ -27,6 +27,7 @@ from .places import kept_place
 from .shown_types import of_hint
 
 _EXIT_GUESS = 0.3
+_KEPT_GUESS = 0.9  # for the return of what an earlier call has made and kept
 _RAISE_GUESS = 0.05
 _ALL_BUT_CERTAIN = 0.999  # a recursion that a guard ends is not one without end
 _HANDLER_SHARE = 0.05
@@ -202,6 +203,14 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
         return Condition(never, always)  # at the sizes that a cost is about
     if first == other:
         return condition
+    if (
+        leaves == "return"
+        and not context.frame.recurses
+        and _returns_kept(context, node, node.body if first else node.orelse)
+    ):
+        # All calls but the first find what that one has made.
+        share = (share[0], max(share[1], _KEPT_GUESS), share[2]) if first else (share[0], 1 - _KEPT_GUESS, share[2])
+        return replace(condition, share=share, rest=rest_of(share))
     if is_assertion or is_counted:
         return Condition(never, always) if first else Condition(always, never)
     guess = _RAISE_GUESS if leaves == "raise" else _EXIT_GUESS
@@ -215,6 +224,27 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
         guess = min(share[1], _EXIT_GUESS)
     share = (share[0], guess, share[2]) if first else (share[0], 1 - guess, share[2])
     return replace(condition, share=share, rest=rest_of(share))
+
+
+def _returns_kept(context: Context, node: ast.If, branch: Sequence[ast.stmt]) -> bool:
+    """Return whether a branch returns what it tests for, and what the function keeps for later calls elsewhere.
+
+    That is a global name, or an attribute or item of something outside the function.
+    """
+    function, last = context.frame.node, branch[-1]
+    value = last.value if isinstance(last, ast.Return) else None
+    if function is None or not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    tested = value.value if isinstance(value, ast.Subscript) else value
+    if ast.unparse(tested) not in {ast.unparse(part) for part in walk(node.test) if isinstance(part, type(tested))}:
+        return False
+    parts = list(walk(function))
+    if isinstance(value, ast.Name) and not any(
+        isinstance(part, (ast.Global, ast.Nonlocal)) and value.id in part.names for part in parts
+    ):
+        return False
+    targets = [target for part in parts if isinstance(part, ast.Assign) for target in part.targets]
+    return ast.unparse(value) in {ast.unparse(target) for target in targets}
 
 
 def _kept(node: ast.If) -> str:
