@@ -5,6 +5,7 @@ Input: a unit and the growth of its predictions. Output: clauses that name lines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rlm_core.inference.growth_terms import growth_origins
@@ -18,6 +19,7 @@ from .work_words import MOST_LINES, and_words, code, file_line, lines_of, worst_
 
 # A probability that is shown as 100 % is not shown.
 _CERTAIN = 0.995
+_AXIS = re.compile(r"\.(\d+)$")
 CURES: Mapping[Cure, str] = {
     Cure.SET: "a `set` finds an item without looking at all others",
     Cure.DICT: "a `dict` or `Counter` finds an item without looking at all others",
@@ -108,11 +110,16 @@ def growth_form(estimate: GrowthEstimate) -> str:
 def _class_in_inputs(estimate: GrowthEstimate) -> str:
     growth_class, named = estimate.growth_class, estimate.named_sizes
     if growth_class == "mn" and len(named) > 1:
-        return " × ".join(map(code, named[:MOST_LINES]))
+        return " × ".join(map(_named, named[:MOST_LINES]))
     # Of a product all sizes are named, or none is.
     if not named or (growth_class == "mn" and len(named) < len(estimate.sizes)):
         return "mn in the sizes of inputs" if growth_class == "mn" else f"{growth_class} in the size of an input"
-    return f"{growth_class} in {and_words([code(size) for size in named[:MOST_LINES]])}"
+    return f"{growth_class} in {and_words([_named(size) for size in named[:MOST_LINES]])}"
+
+
+def _named(size: str) -> str:
+    """A size as the code writes it: ``X.shape[1]`` for the axis ``X.1`` of an array."""
+    return code(_AXIS.sub(r".shape[\1]", size))
 
 
 def rise_words(rise: GrowthRise) -> str:

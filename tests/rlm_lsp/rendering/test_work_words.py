@@ -312,6 +312,7 @@ def test_no_facts_no_words(make_prediction: MakePrediction) -> None:
         ("n log n", 0.82, ("values",), "latency grows about as n log n in `values` (82 % probability)"),
         ("mn", 1.0, ("rows", "cols"), "latency grows about as `rows` × `cols`"),
         ("n", 0.9, ("a", "b"), "latency grows about as n in `a` and `b` (90 % probability)"),
+        ("n", 1.0, ("X.1",), "latency grows about as n in `X.shape[1]`"),
         ("2^n", 0.8, (), "latency grows about as 2^n in the size of an input (80 % probability)"),
         ("1", 0.8, (), "latency does not grow with the inputs (80 % probability)"),
     ],
