@@ -48,7 +48,7 @@ def usual_owners(name: str, method: str) -> list[str]:
 
 
 def may_take(owner: str, method: str, args: Sequence[Value]) -> bool:
-    """Return whether a method of a type that only a name tells may be called with some arguments.
+    """Return whether a method of a type that only a name suggests may be called with some arguments.
 
     A ``session`` gets a row by its class and key. One of requests gets an address, that of a user the value of a text.
     """
