@@ -55,7 +55,7 @@ async def connected(
         assert roots is not None
         return ListRootsResult(roots=[Root.model_validate({"uri": path.as_uri()}) for path in roots])
 
-    program, *arguments = [*warm_command(), "mcp", "--no-measured", *options]
+    program, arguments = warm_command()[0], [*warm_command()[1:], "mcp", "--no-measured", *options]
     server = StdioServerParameters(command=program, args=arguments, cwd=folder, env={**os.environ, **variables})
     async with Client(server, mode=mode, list_roots_callback=listed if roots is not None else None) as client:
         yield client
