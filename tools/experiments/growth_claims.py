@@ -2,7 +2,8 @@
 
 In: data sets of slopes (``rlm-lsp data build scaled``) of packages that the head was not fitted on. Out: JSON with the
 claims that would be shown (from a probability of 80 % on), by metric and class, and how many of them agree with the
-measured slopes of the inputs that they name. A claim about inputs that were not made larger is counted apart.
+measured slopes of the inputs that they name. Claims about inputs that were not made larger, and about the worst case,
+which the measured inputs need not be, are counted apart.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Tally:
     claims: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
     not_measured: int = 0
+    in_worst_case: int = 0
 
     def add(self, slopes: Mapping[str, float], estimate: GrowthEstimate | None) -> bool | None:
         """Count a function; return whether its claim is right, None without a claim that can be judged."""
@@ -43,6 +45,9 @@ class Tally:
         grows = any(slope >= STEP_ENDS[1] for slope in slopes.values())
         self.grow += grows
         if estimate is None or not estimate.is_claim:
+            return None
+        if estimate.in_worst_case:
+            self.in_worst_case += 1
             return None
         self.grow_and_claimed += grows and estimate.growth_class != "1"
         named = [slopes[name] for name in estimate.named_sizes if name in slopes]
@@ -72,6 +77,7 @@ class Tally:
             "right of none": round(self.right["1"] / max(self.claims["1"], 1), 3),
             "by class": {name: [self.right[name], count] for name, count in sorted(self.claims.items())},
             "about inputs that did not grow in the measurement": self.not_measured,
+            "about the worst case": self.in_worst_case,
         }
 
 

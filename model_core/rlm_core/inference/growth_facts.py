@@ -10,6 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from rlm_core.cost.bounds.structure_walks import structure_walk
+from rlm_core.cost.bounds.worklists import searched_graph
 from rlm_core.cost.domain.syntax import dotted_name, parsed_function
 from rlm_core.cost.input_names import input_names
 from rlm_core.types import CauseKind, CodeText, CostFacts, Growth, GrowthClass, GrowthEstimate, WorkFacts
@@ -26,6 +28,7 @@ FACT_FEATURES = (
 # 75 %, where few inputs were large, and of 69 claims about algorithms, most of them steep, 90 %; of 41 exponential and
 # endless ones that were read 93 %.
 _NAMED, _STEEP, _CONSTANT = 0.9, 0.8, 0.8
+_IN_WORST_CASE = 0.85
 _POLYNOMIAL: frozenset[GrowthClass] = frozenset({"mn", "n^2", "n^3"})
 _AT_MOST_LINEAR = frozenset({"1", "log n", "sqrt n", "n", "n log n"})
 _LINEAR = frozenset({"n", "n log n"})
@@ -126,8 +129,9 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     if growth and class_of(growth) == "2^n":
         # An exponent of no input, such as the number of axes of an array, is mostly small; what a search tries is not.
         searches = any(cause.kind is CauseKind.RECURSION for cause in work.latency.causes)
-        if searches or any(factor.base > 1 and not factor.size.startswith("?") for factor in growth):
-            return GrowthEstimate("2^n", _NAMED, size_names(growth))
+        exponents = [factor for factor in growth if factor.base > 1]
+        if searches or any(not factor.size.startswith("?") for factor in exponents):
+            return GrowthEstimate("2^n", _NAMED, size_names(exponents))
         return GrowthEstimate("other", _NAMED)
     if metric == "latency" and (worst_case := _exponential_worst_case(code)) is not None:
         return worst_case
@@ -141,10 +145,8 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
             factors = tuple(factor for factor in factors if factor.degree == factors[0].degree)
         return _estimate(class_of(factors), factors)
     # Of memory, 77 % of such claims about 340 measured functions of training packages are right.
-    linear = linear_terms(code) if metric == "latency" and not recurs(code, metric) else ()
-    classes = {class_of(factors) for factors in linear}
-    if len(classes) == 1 and classes <= _LINEAR:
-        return GrowthEstimate(classes.pop(), _NAMED, size_names([factor for factors in linear for factor in factors]))
+    if metric == "latency" and (linear := _linear(linear_terms(code))) is not None:
+        return linear
     if (
         not growth
         and work.fixed
@@ -154,6 +156,26 @@ def decided_estimate(code: CodeText, metric: str) -> GrowthEstimate | None:
     ):
         return GrowthEstimate("1", _CONSTANT)
     return None
+
+
+def linear_worst_case(code: CodeText) -> GrowthEstimate | None:
+    """The growth of a latency with an input for which a call takes as long as it can; None if it is not linear."""
+    work = code.work
+    if work is None or not _is_read(code) or work.unknown_calls:
+        return None
+    node = parsed_function(code.text)
+    is_recursion = any(cause.kind is CauseKind.RECURSION for cause in work.latency.causes)
+    if is_recursion and (node is None or (structure_walk(node) is None and searched_graph(node) is None)):
+        return None  # where its calls lead to is a guess
+    linear = _linear(linear_terms(code, in_worst_case=True))
+    return replace(linear, probability=_IN_WORST_CASE, in_worst_case=True) if linear is not None else None
+
+
+def _linear(terms: Sequence[tuple[Growth, ...]]) -> GrowthEstimate | None:
+    classes = {class_of(factors) for factors in terms}
+    if len(classes) != 1 or not classes <= _LINEAR:
+        return None
+    return GrowthEstimate(classes.pop(), _NAMED, size_names([factor for factors in terms for factor in factors]))
 
 
 def _exponential_worst_case(code: CodeText) -> GrowthEstimate | None:

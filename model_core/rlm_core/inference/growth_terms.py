@@ -52,23 +52,29 @@ def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
         return None
     names = input_names(code.text, is_function=True)
     groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
-    for term in work.of(metric).terms:
+    for term in map(_of_wholes, work.of(metric).terms):
         groups[_by_input(term, names)].append(term)
     if max(map(_degree, groups)) <= _STEEP:
         return None
     calls = [one.terms for one in work.repeated if one.name.endswith("()")] if metric == "latency" else []
     texts = {name for name, hint in work.types if hint in _TEXTS}
     found = _deciding(groups, calls, names, texts, USUAL_SIZE)
-    if found is None or len(found.factors) == 1:
-        return found
+    if found is None:
+        return None
     smaller = _deciding(groups, calls, names, texts, PRODUCT_SIZE)
+    if len(found.factors) == 1:
+        # Between two steep terms a cost grows with an exponent between theirs.
+        is_one = smaller is None or _degree(smaller.factors) == _degree(found.factors)
+        return replace(found, is_certain=found.is_certain and is_one)
     return replace(found, is_certain=found.is_certain and smaller.is_certain) if smaller is not None else None
 
 
-def linear_terms(code: CodeText) -> tuple[tuple[Growth, ...], ...]:
+def linear_terms(code: CodeText, *, in_worst_case: bool = False) -> tuple[tuple[Growth, ...], ...]:
     """The linear terms of latency that every call pays, each nearly all of it at a thousand items of its input.
 
-    Nothing that the text repeats as often as it does not say may add to them.
+    Nothing that the text repeats as often as it does not say may add to them. In the worst case, those that the most
+    expensive call pays: a search may have to see all items, and a way down a tree is as long as the tree is large if no
+    node has two children.
     """
     work = code.work
     if work is None or code.language != "python" or code.basis != "call" or work.unknown_calls:
@@ -76,7 +82,7 @@ def linear_terms(code: CodeText) -> tuple[tuple[Growth, ...], ...]:
     names = input_names(code.text, is_function=True)
     groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
     unnamed: list[CostTerm] = []
-    for term in work.latency.terms:
+    for term in map(_of_wholes, work.latency.terms):
         is_named = all(_input(names, factor.size) is not None for factor in term.factors)
         (groups[_by_input(term, names)] if is_named else unnamed).append(term)
     degrees = [*map(_degree, groups), *(sum(factor.degree for factor in term.factors) for term in unnamed)]
@@ -86,11 +92,21 @@ def linear_terms(code: CodeText) -> tuple[tuple[Growth, ...], ...]:
     for factors, of_group in groups.items():
         sizes = {factor.size: PRODUCT_SIZE for term in of_group for factor in term.factors}
         rest = [*unnamed, *(term for other, terms in groups.items() if other != factors for term in terms)]
-        least = evaluated(of_group, sizes).least
+        amount = evaluated(of_group, sizes)
+        # What hardly ever happens, such as the message of an error, is no worst case of what a call does.
+        is_usual = amount.likely >= _PART * amount.most or _logarithm(groups, factors)
+        least = amount.least if not in_worst_case else amount.most if is_usual else 0.0
         others = evaluated(rest, sizes, TYPICAL_SIZE).likely + _CALL_SECONDS
         if len(factors) == 1 and factors[0].degree >= _LINEAR and least >= _NEARLY_ALL * (least + others):
             found[factors] = least
     return tuple(factors for factors, least in found.items() if least >= _PART * max(found.values()))
+
+
+def _logarithm(groups: Mapping[tuple[Growth, ...], Sequence[CostTerm]], factors: tuple[Growth, ...]) -> bool:
+    """Return whether a cost usually grows with the logarithm of an input, as a way down a tree does."""
+    return any(
+        len(other) == 1 and other[0].size == factors[0].size and not other[0].degree for other in groups if factors
+    )
 
 
 def _deciding(
@@ -131,6 +147,19 @@ def _input(names: InputNames, size: str) -> str | None:
     """The input that a size is of; None for one inside an input, or of none."""
     name = names.of(size)
     return None if name is None or "[]" in name else name
+
+
+def _of_wholes(term: CostTerm) -> CostTerm:
+    """A term in which what is inside another of its sizes, such as the children of each node, is of typical size."""
+    sizes = [factor.size for factor in term.factors]
+    inside = [
+        factor for factor in term.factors if any(factor.size.startswith((f"{size}.", f"{size}[")) for size in sizes)
+    ]
+    if not inside:
+        return term
+    times = TYPICAL_SIZE ** sum(factor.degree for factor in inside)
+    kept = tuple(factor for factor in term.factors if factor not in inside)
+    return CostTerm(term.least * times, term.likely * times, term.most * times, kept)
 
 
 def _by_input(term: CostTerm, names: InputNames) -> tuple[Growth, ...]:

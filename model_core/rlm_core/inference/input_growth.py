@@ -46,6 +46,7 @@ from .growth_facts import (
     fact_features,
     follows_chain,
     input_growth,
+    linear_worst_case,
     recurs,
     without_logarithms,
 )
@@ -214,7 +215,10 @@ class InputGrowthHead:
         if self._path is None or len(found) == len(METRICS):
             return found
         table = self.probabilities(code, inputs)
-        return {metric: estimate_of(code, metric, inputs, steps) for metric, steps in table.items()} | found
+        found = {metric: estimate_of(code, metric, inputs, steps) for metric, steps in table.items()} | found
+        if not found["latency"].is_claim and (worst := linear_worst_case(code)) is not None:
+            found["latency"] = worst
+        return found
 
 
 def estimate_of(code: CodeText, metric: str, inputs: Sequence[str], table: npt.NDArray[np.float64]) -> GrowthEstimate:

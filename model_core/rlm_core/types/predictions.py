@@ -117,8 +117,8 @@ class GrowthEstimate:
     """The growth of a cost: the most likely class, its calibrated probability, and the inputs by name.
 
     ``sizes`` are the inputs that the leading term depends on, as the text names them; those that it does not name start
-    with ``?``. Empty where they are not known. ``in_worst_case``: some texts cause it, such as an attacker's, not usual
-    ones.
+    with ``?``. Empty where they are not known. ``in_worst_case``: some inputs cause it, such as a text made for it or a
+    search that finds nothing, but not all.
     """
 
     growth_class: GrowthClass

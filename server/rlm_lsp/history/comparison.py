@@ -278,7 +278,7 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
     old, new = before.growth, after.growth
     if old is None or new is None or not (old.is_claim and new.is_claim) or after.basis not in GROWING:
         return None
-    if _RANKS[new.growth_class] <= _RANKS[old.growth_class]:
+    if old.in_worst_case != new.in_worst_case or _RANKS[new.growth_class] <= _RANKS[old.growth_class]:
         return None
     return GrowthRise(after.metric, old, new)
 

@@ -26,7 +26,9 @@ class GrowthAnswer(Answer):
     growth_class: GrowthClass = Field(alias="class", description="Such as n or n^2")
     probability: float = Field(description="Calibrated probability of the class")
     sizes: list[str] = Field(description="The inputs that it depends on, as the code names them")
-    in_worst_case: bool = Field(description="True if only some texts cause it, such as an attacker's")
+    in_worst_case: bool = Field(
+        description="True if only some inputs cause it, such as a text made for it or a search that finds nothing"
+    )
 
 
 class LineAnswer(Answer):

@@ -103,7 +103,8 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     above = change.above(1.0)
     old, new = before.growth, after.growth
     parts = []
-    if old is not None and new is not None and old.is_claim and new.is_claim and old.growth_class != new.growth_class:
+    are_claims = old is not None and new is not None and old.is_claim and new.is_claim
+    if are_claims and old.in_worst_case == new.in_worst_case and old.growth_class != new.growth_class:
         parts.append(f"grows as {growth_form(new).replace('`', '')} instead of {old.growth_class}")
     at = f"{size_words.ratio_sizes(change)} " if change.basis == "call" else ""
     of_band = f"({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"

@@ -141,6 +141,44 @@ def multiplied_sizes(
     return factors
 
 
+@lru_cache(maxsize=128)
+def multiplied_numbers(node: ast.For) -> frozenset[str]:
+    """The names that a loop binds to products of themselves, and ``[]`` for entries of a table made of two of its own.
+
+    Their numbers get more digits with each trip. What stands in a loop inside is paid there.
+    """
+    found = set()
+    for statement in node.body:
+        for part in () if isinstance(statement, (ast.For, ast.While)) else walk(statement):
+            match part:
+                case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=value) if not _is_one(value):
+                    found.add(name)
+                case ast.AugAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
+                    for inner in walk(value):
+                        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult):
+                            found |= _own_product(target, inner)
+    return frozenset(found)
+
+
+def _own_product(target: ast.expr, factors: ast.BinOp) -> set[str]:
+    """The name that a product of itself is bound to, or ``[]`` for an entry of a table."""
+    sides = (factors.left, factors.right)
+    match target:
+        case ast.Name(id=name):
+            others = [side for side in sides if not (isinstance(side, ast.Name) and side.id == name)]
+            return {name} if len(others) == 1 and not _is_one(others[0]) else set()
+        case ast.Subscript(value=table):
+            text = ast.unparse(table)
+            is_own = all(isinstance(side, ast.Subscript) and ast.unparse(side.value) == text for side in sides)
+            return {"[]"} if is_own else set()
+    return set()
+
+
+def _is_one(factor: ast.expr) -> bool:
+    """Return whether a factor is written as 1 or -1."""
+    return isinstance(factor, (ast.Constant, ast.UnaryOp)) and ast.unparse(factor) in ("1", "-1")
+
+
 def _is_of_parts(value: Value) -> bool:
     """Return whether a size depends on parts of objects, or on what nothing names: a tree has only so many nodes."""
     names = value.size.names if value.size is not None else ()

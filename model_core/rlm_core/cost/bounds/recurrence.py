@@ -14,8 +14,8 @@ class Recurrence:
     ``ratio`` is the share of the size that a call passes on, 1 where it passes on a fixed amount less, and
     ``branches`` the number of recursive calls per call. ``going`` is the share of calls that do not end at once: what
     a call costs is read as an average over all, but large ones go on. Where each call gets a part of an
-    argument in ``parts``, the sizes of all together are the number of calls. ``guessed``: nothing says how many calls
-    there are.
+    argument in ``parts``, the sizes of all together are the number of calls, or for sizes of ``subtrees``, which are
+    those of all that is below a node, this number for each level. ``guessed``: nothing says how many calls there are.
     """
 
     calls: Quantity
@@ -26,6 +26,7 @@ class Recurrence:
     name: str
     going: float = 1.0
     parts: tuple[str, ...] = ()
+    subtrees: frozenset[str] = frozenset()
     guessed: bool = False
 
     def total(self, cost: Quantity) -> Quantity:
@@ -42,7 +43,9 @@ class Recurrence:
             power = sum(p for (name, form), p in monomial if name == self.size and form == LINEAR)
             term = Quantity({monomial: coefficient})
             if self.parts:
-                result = result + Quantity({self._without_parts(monomial): coefficient}) * calls
+                levels = sum(int(p) for (name, form), p in monomial if name in self.subtrees and form == LINEAR)
+                of_parts = Quantity({self._without_parts(monomial): coefficient}) * calls
+                result = result + (of_parts * self.depth.power(levels) if levels else of_parts)
             elif power <= 0:
                 result = result + term * calls
             elif self.ratio < 1:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..domain.frames import Recursive
-from ..domain.quantities import LINEAR, ONE, Quantity, constant, exponential, of_size, raised
+from ..domain.quantities import LINEAR, ONE, Quantity, constant, exponential, mixed, of_size, raised
 from ..domain.records import replace
 from .argument_transitions import (
     Move,
@@ -24,8 +24,10 @@ from .argument_transitions import (
     split_range,
     swaps,
 )
+from .links import way_down
 from .recurrence import Recurrence
 from .solver import Gap
+from .structure_walks import StructureWalk
 
 _BRANCHING = 1.5  # recursive calls per call
 _PARTITION = (0.7, 1.1)  # of the size, passed on by all recursive calls together
@@ -34,6 +36,8 @@ _MORE = 1.05  # calls per call, at least, where each may make several
 _CERTAIN = 0.9  # share of the runs: nothing decides how many calls are made
 _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 _SWAPPED = 0.5  # of the calls pass on their arguments in another order, where one recursive call does
+_NEARLY = 0.1  # a whole number of calls
+_AT_MOST = constant(0.0, 1.0, 1.0)
 _SEARCH = 1.5  # calls for each item that a search places and takes back
 
 
@@ -48,6 +52,8 @@ def recurrence(
     checks: int = 1,
     most: float = math.inf,
     resumed: Set[str] = frozenset(),
+    walk: StructureWalk | None = None,
+    nodes: Quantity | None = None,
 ) -> Recurrence:
     """The recursion with these recursive calls.
 
@@ -61,9 +67,12 @@ def recurrence(
         checks: how many statements end a call at once.
         most: how many recursive calls a call makes on one path at most; infinite where a loop repeats one.
         resumed: the parameters from which a call goes on where the one that it made has ended.
+        walk: the walk over a structure that the recursion is, if it is one.
+        nodes: those of the graph that the recursion searches, if it does.
     """
     share = max(1 - base_share, 0.05)
     branches = min(sum(step.share[1] for step in steps) / share, most)
+    is_whole = abs(branches - round(branches)) < _NEARLY
     branches = 1.0 if branches < 1.3 else round(branches) if abs(branches - round(branches)) < 0.2 else branches
     steps = [step for step in steps if not swaps(step, start)]
     if not steps:
@@ -82,6 +91,10 @@ def recurrence(
         return Recurrence(exponential(_SEARCH, size), size, fallback, 1.0, 2.0, "tries all ways")
     is_walk = any(passes_another(move.step) for move in moves)
     is_resumed = any(move.symbol == move.step.given.get(name) for move in moves for name in resumed)
+    if nodes is not None:
+        return Recurrence(mixed([(0.0, ONE), (1.0, nodes)]), nodes, "", 1.0, 1.0, "calls itself for each part")
+    if walk is not None and all(passes_another(step) and walk.parameter in step.given for step in steps):
+        return _of_structure(walk, steps, most, share)
     if not moves or is_walk or is_resumed or len(moves) < len(steps):
         return _of_parts(steps, start, fallback, may_guess=not moves and branches * share ** (checks - 1) > _BRANCHING)
     any_less = next((move for move in moves if move.any_less), None)
@@ -93,9 +106,30 @@ def recurrence(
         likely = 1 + sum(min(move.step.share[1] / share, 1.0) for move in moves)
         return Recurrence(exponential(likely, span), span, symbol, 1.0, likely, "tries all ways")
     if any(move.ratio < 1 for move in moves):
-        return _of_shares([move for move in moves if move.ratio < 1], branches, share, most)
+        found = _of_shares([move for move in moves if move.ratio < 1], branches, share, most)
+        # A power of the size is certain only where the number of calls is.
+        return found if is_whole else replace(found, calls=found.calls * _AT_MOST)
     others = [name for name in start if any(falls(step, name) for step in steps)] if cached else []
     return _counted(moves, start, share, branches, others, most, cached=cached)
+
+
+def _of_structure(walk: StructureWalk, steps: Sequence[Recursive], most: float, share: float) -> Recurrence:
+    """The recursion of calls for the parts of a structure, whose size has the name of the first one's."""
+    whole = steps[0].given[walk.parameter]
+    parts = frozenset({whole, *(step.arguments[walk.parameter].name for step in steps)}) - {""}
+    size, down = of_size(whole), of_size(whole) if walk.is_chain else way_down(whole)
+    # Calls for what is no part end at once, and what a call finds may spare the others.
+    calls = size.times(1 / share if walk.asks_end else 1.0) * (ONE if walk.of_all else _AT_MOST)
+    return Recurrence(
+        down if most < 2 and not walk.is_chain else calls,
+        down,
+        whole,
+        1.0,
+        1.0,
+        "calls itself for each part",
+        parts=tuple(parts),
+        subtrees=frozenset() if walk.is_of_items else parts,
+    )
 
 
 def _of_parts(
@@ -113,7 +147,7 @@ def _of_parts(
     size = of_size(sized if known.get(sized, 0.0) > 1 else fallback)
     # Where each call tries several ways, neither an argument nor a number of checks says how deep.
     return Recurrence(
-        size,
+        size * (ONE if all(map(passes_another, steps)) else _AT_MOST),
         size.log(),
         sized,
         1.0,

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from ..domain.syntax import BlockSyntax, Function, nodes_of, walk
 from .conditions import negation, parts
+from .links import is_link
 
 CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
 _EVEN_BASE = 0.5
@@ -32,7 +33,13 @@ def changing_parameters(node: Function) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=128)
 def conditions_to_go_on(node: Function) -> tuple[ast.expr, ...]:
-    """The conditions on which a function calls itself, or on which what it passes on is not what it got.
+    """The conditions about sizes on which a function calls itself, or on which what it passes on is not what it got."""
+    return tuple(part for test in deciding_conditions(node) for part in _parts(test) if _is_of_sizes(part))
+
+
+@lru_cache(maxsize=128)
+def deciding_conditions(node: Function) -> tuple[ast.expr, ...]:
+    """The conditions that decide whether a function calls itself, and for what.
 
     An error at a largest depth is none: something else makes a recursion end that is meant to.
     """
@@ -70,7 +77,19 @@ def conditions_to_go_on(node: Function) -> tuple[ast.expr, ...]:
                 found += values if isinstance(op, ast.And) else [negation(value) for value in values]
             case ast.comprehension(ifs=ifs):
                 found += ifs
-    return tuple(part for test in found for part in _parts(test) if _is_of_sizes(part))
+    return tuple(found)
+
+
+@lru_cache(maxsize=128)
+def ends_on_data(node: Function) -> bool:
+    """Return whether what an input holds may end a recursion early: ``if items[place] == wanted: return place``."""
+    return any(
+        isinstance(inner, ast.If)
+        and isinstance(inner.body[-1], ast.Return)
+        and not any(_recurs_in(statement, node) for statement in inner.body)
+        and any(isinstance(part, ast.Subscript) for part in walk(inner.test))
+        for inner in (nodes_of(node) if not isinstance(node, ast.Lambda) else ())
+    )
 
 
 @lru_cache(maxsize=128)
@@ -110,9 +129,42 @@ def _parts(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a function's text calls the function by its own name here."""
-    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
-    return _calls(call.func, node.name, is_method=is_method)
+    """Return whether a function's text calls the function by its own name here, also on a part of its own object."""
+    function = call.func
+    if not node.args.args or node.args.args[0].arg not in ("self", "cls"):
+        return isinstance(function, ast.Name) and function.id == node.name
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == node.name
+        and (
+            (isinstance(function.value, ast.Name) and function.value.id in ("self", "cls"))
+            or is_own_part(function.value, node)
+        )
+    )
+
+
+def is_own_part(value: ast.expr, node: Function) -> bool:
+    """Return whether an expression is another node of the structure that the object of a method is a node of."""
+    match value:
+        case ast.Attribute(value=ast.Name(id="self"), attr=attribute):
+            return is_link(attribute)
+        case ast.Subscript(value=holder):
+            return is_own_part(holder, node)
+        case ast.Name(id=name):
+            return name in _own_parts(node)
+    return False
+
+
+@lru_cache(maxsize=128)
+def _own_parts(node: Function) -> frozenset[str]:
+    """The names that loops bind to nodes which an attribute of ``self`` holds."""
+    return frozenset(
+        inner.target.id
+        for inner in nodes_of(node)
+        if isinstance(inner, (ast.For, ast.comprehension)) and isinstance(inner.target, ast.Name)
+        for source in walk(inner.iter)
+        if isinstance(source, ast.Attribute) and is_own_part(source, node)
+    )
 
 
 @lru_cache(maxsize=128)
@@ -124,26 +176,12 @@ def own_call(node: Function) -> ast.Call | None:
     return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 
-def _calls(function: ast.expr, name: str, *, is_method: bool) -> bool:
-    if isinstance(function, ast.Name):
-        return function.id == name and not is_method
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == name
-        and isinstance(function.value, ast.Name)
-        and function.value.id in ("self", "cls")
-    )
-
-
 @lru_cache(maxsize=128)
 def base_share(node: Function) -> float:
     """The share of calls of a recursive function that end at once: half of them if each calls itself twice or more."""
     if isinstance(node, ast.Lambda):
         return _EVEN_BASE
-    is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
-    sites = sum(
-        isinstance(inner, ast.Call) and _calls(inner.func, node.name, is_method=is_method) for inner in nodes_of(node)
-    )
+    sites = sum(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in nodes_of(node))
     return 0.05 if sites < 2 else _EVEN_BASE
 
 
@@ -152,14 +190,9 @@ def checks(node: Function) -> int:
     """The number of statements that end a call of a recursive function at once, at least 1."""
     found = 0
     if not isinstance(node, ast.Lambda):
-        is_method = bool(node.args.args) and node.args.args[0].arg in ("self", "cls")
         for inner in nodes_of(node):
             if isinstance(inner, ast.If) and isinstance(inner.body[-1], ast.Return):
-                found += not any(
-                    isinstance(part, ast.Call) and _calls(part.func, node.name, is_method=is_method)
-                    for statement in inner.body
-                    for part in walk(statement)
-                )
+                found += not any(_recurs_in(statement, node) for statement in inner.body)
     return max(found, 1)
 
 
@@ -200,7 +233,7 @@ def is_cached(node: Function) -> bool:
                 return True
             case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
                 return True
-    return _fills_in(node) or _marks(node, [ast.dump(target) for target in stored])
+    return _fills_in(node) or _marks(node, stored)
 
 
 def _fills_in(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -240,8 +273,8 @@ def _recurs_in(part: ast.AST, node: ast.FunctionDef | ast.AsyncFunctionDef) -> b
     return any(isinstance(inner, ast.Call) and calls_itself(inner, node) for inner in walk(part))
 
 
-def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) -> bool:
-    """Return whether calls leave at once where an earlier one has been, which left an entry in a container."""
+def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[ast.Subscript]) -> bool:
+    """Return whether no call does anything where an earlier one has been, which left an entry in a container."""
     added: set[str] = set()
     removed: set[str] = set()
     for inner in nodes_of(node):
@@ -249,13 +282,15 @@ def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[str]) 
             place = ast.dump(inner.func.value)
             added |= {place} if inner.func.attr in ("add", "append") else set()
             removed |= {place} if inner.func.attr in ("remove", "discard", "pop") else set()
-    for test in (inner.test for inner in nodes_of(node) if isinstance(inner, ast.If) and _leaves(inner)):
-        for part in walk(test):
+    entries = [ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored]
+    tables = [ast.dump(target.value) for target in stored]
+    for branch in (inner for inner in nodes_of(node) if isinstance(inner, ast.If)):
+        guards = any(_recurs_in(statement, node) for statement in branch.body)
+        for part in walk(branch.test) if guards or _leaves(branch) else ():
             if isinstance(part, ast.Subscript):
-                entry = ast.dump(ast.Subscript(part.value, part.slice, ast.Store()))
-                if stored.count(entry) == 1:
+                if entries.count(ast.dump(part)) == 1 or (guards and tables.count(ast.dump(part.value)) == 1):
                     return True
-            elif isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In):
+            elif isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn)):
                 place = ast.dump(part.comparators[0])
                 if place in added and place not in removed:
                     return True

@@ -13,10 +13,11 @@ import ast
 from ..domain.context import Context
 from ..domain.quantities import LINEAR, Quantity, constant, of_size
 from ..domain.syntax import LoopNode, place_of, walk
+from .links import is_link, is_way_down, way_down
 from .transitions import Transitions
 
 _PARTS = constant(0.01, 1.0, 0.1)  # of a container, for each of its items: parts have one to a hundred items
-_OF_TREES = frozenset({"child", "left", "parent", "right", "root"})
+_UP = frozenset({"parent", "root"})
 
 
 def iterations_of_walk(node: LoopNode, test: ast.expr, moves: Transitions) -> Quantity | None:
@@ -32,14 +33,38 @@ def iterations_of_walk(node: LoopNode, test: ast.expr, moves: Transitions) -> Qu
         test = test.left
     place, asked = _walker(test)
     symbol = moves.symbols.get(place, "")
-    start, after = (_name(amounts.get(symbol)) for amounts in (moves.starts, moves.after))
-    if after == start and (removed := _removed(node, place)):
-        after = f"{start}.{removed}"
-    steps = after.removeprefix(f"{start}.").split(".")
-    if not start or not after.startswith(f"{start}.") or not _OF_TREES.isdisjoint(steps):
+    start, *others = _names(moves.starts.get(symbol)) or [""]
+    ways = _names(moves.after.get(symbol))
+    if ways == [start] and (removed := _removed(node, place)):
+        ways = [f"{start}.{removed}"]
+    steps = [step for way in ways for step in way.removeprefix(f"{start}.").split(".")]
+    if (
+        not start
+        or others
+        or not ways
+        or not all(way.startswith(f"{start}.") for way in ways)
+        or not _UP.isdisjoint(steps)
+    ):
         return None
+    if len(ways) > 1 or is_way_down(steps[-1]):
+        return way_down(start) if all(map(is_link, steps)) else None
     # `node.value != key` ends anywhere, `node.next is not first` where a circle does.
     return of_size(start).times(1 / len(steps)) if is_end or asked <= {*steps} else None
+
+
+def iterations_of_endless_walk(context: Context, node: ast.While) -> Quantity | None:
+    """The iterations of a loop that goes on along the links of one object until something inside leaves it."""
+    ways: dict[str, list[ast.expr]] = {}
+    for part in walk(node):
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+            ways.setdefault(part.targets[0].id, []).append(part.value)
+    for name, values in ways.items():
+        links = [value.attr for value in values if isinstance(value, ast.Attribute) and place_of(value.value) == name]
+        value = context.frame.lookup(name)
+        is_node = value is not None and value.kind == "unknown" and value.name
+        if is_node and len(links) == len(values) and any(map(is_way_down, links)) and all(map(is_link, links)):
+            return way_down(value.name)
+    return None
 
 
 def iterations_of_cuts(context: Context, node: ast.While) -> Quantity | None:
@@ -89,10 +114,11 @@ def _walker(test: ast.expr) -> tuple[str, set[str]]:
     return place_of(test), asked
 
 
-def _name(amount: Quantity | None) -> str:
-    """The name of a quantity that is one size and nothing else."""
-    terms = list(amount.terms.items()) if amount is not None else []
-    if len(terms) != 1 or len(terms[0][0]) != 1 or terms[0][0][0][1] != 1 or terms[0][1] != (1.0, 1.0, 1.0):
-        return ""
-    name, form = terms[0][0][0][0]
-    return name if form == LINEAR else ""
+def _names(amount: Quantity | None) -> list[str]:
+    """The names of the sizes that a quantity is one of; empty for other quantities."""
+    names = []
+    for monomial, coefficient in amount.terms.items() if amount is not None else ():
+        if len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0][1] != LINEAR or coefficient[2] > 1:
+            return []
+        names.append(monomial[0][0][0])
+    return names

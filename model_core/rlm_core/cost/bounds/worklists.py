@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..domain.context import Context
 from ..domain.dispatch import peek
 from ..domain.quantities import ONE, Quantity, mixed
-from ..domain.syntax import LoopNode, walk
+from ..domain.syntax import Function, LoopNode, nodes_of, walk
 from ..domain.values import number_of
+from .recursion_syntax import calls_itself, is_cached, names_in
 
 _TAKING = frozenset({"pop", "popleft", "get", "get_nowait"})
 _PUTTING = frozenset({"append", "appendleft", "add", "extend", "update", "put", "insert"})
@@ -90,6 +92,21 @@ def iterations_of_search(context: Context, node: ast.While) -> Quantity | None:
     if most is ONE:
         return None
     return mixed([(0.0, ONE), (1.0, most)])
+
+
+@lru_cache(maxsize=128)
+def searched_graph(node: Function) -> ast.expr | None:
+    """The graph that a recursive function searches: it calls itself for the neighbours that it has not met yet."""
+    if isinstance(node, ast.Lambda) or not is_cached(node):
+        return None
+    calls = [inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node)]
+    passed = {argument.id for call in calls for argument in call.args if isinstance(argument, ast.Name)}
+    for inner in nodes_of(node):
+        if isinstance(inner, ast.For) and not passed.isdisjoint(names_in(inner.target)):
+            graph = _neighbours(inner.iter)
+            if graph is not None:
+                return graph
+    return None
 
 
 def _is_unchanged(context: Context, node: LoopNode, expression: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from rlm_core.boundary import absorb
 from ..bounds.argument_transitions import SYMBOL
 from ..bounds.recursion_search import refilled, takes_back
 from ..bounds.recursion_syntax import filled_around
+from ..bounds.structure_walks import structure_walk
 from ..domain.context import Context, TooComplex
 from ..domain.dispatch import evaluate, execute, peek
 from ..domain.folding import MISSING
@@ -262,6 +263,9 @@ def _calls_itself(active: Frame, written: str, args: Sequence[Value], *, is_dire
     if own is None:
         return True
     given = args[0] if args else UNKNOWN
+    walk = structure_walk(node) if given.kind == own.kind == "unknown" and given.name != own.name else None
+    if walk is not None and walk.parameter in ("self", "cls"):
+        return is_direct  # of a node of the structure that its own object is a node of
     same = given.payload is own.payload if own.payload is not None else given.payload is None
     return same and (given.kind, given.name) == (own.kind, own.name)
 

@@ -14,6 +14,7 @@ from ..bounds.loop_transitions import (
     between,
     kept_size,
     moved_by,
+    multiplied_numbers,
     multiplied_sizes,
     powers,
     rebound_names,
@@ -25,6 +26,7 @@ from ..bounds.loop_transitions import (
 from ..bounds.searches import loop_test, seen_share
 from ..bounds.solver import of_all, without_rest
 from ..bounds.transitions import Counter
+from ..bounds.traversals import iterations_inside
 from ..domain import object_sizes
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute
@@ -36,7 +38,7 @@ from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, 
 from ..domain.records import replace
 from ..domain.syntax import BlockSyntax, LoopNode
 from ..domain.values import Entries, Value, literal, number_of
-from ..library.unit_costs import each, primitive
+from ..library.unit_costs import each, primitive, seconds
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
@@ -49,7 +51,7 @@ _UNROLLED_NODES = 400
 _TWICE_DEPTH = 4
 _USUAL_TERMS, _STEPS_PER_TERM = 4, 2
 FEWEST_REPORTED = 100
-_DIGITS = constant(1 / 60, 0.5, 0.1)  # of a product that a loop builds: so many on average for each iteration
+_DIGITS = constant(0.0, 0.5, 0.1)  # of a product that a loop builds: so many on average for each iteration
 _GROWN = frozenset({"list", "set", "dict", "deque"})
 _TEXTS = frozenset({"str", "bytes"})
 _COPIED = frozenset({"tuple", "bytes", "frozenset"})
@@ -93,7 +95,7 @@ def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
     counter = _counted(node, iterable)
     if counter is not None and whole.exact is not None:
         trips = of_all([whole, iterations_until_exit(context, node, counter) or whole]) or whole
-    resumed = resumed_trips(context, node, trips)
+    resumed = resumed_trips(context, node, trips) or iterations_inside(context, node)
     if resumed is not None:
         trips = whole = resumed
         with context.region() as source:
@@ -307,11 +309,11 @@ def read_loop(
                 else value
             )
         frame.bind(name, new)
-        update = context.block(node).updates.get(name)
-        is_product = new.kind == "int" and update is not None and update[0] == "*" and not _is_one(update[1])
-        if is_product and isinstance(node, ast.For):
+        if new.kind in ("int", "unknown") and isinstance(node, ast.For) and name in multiplied_numbers(node):
             # It gets more digits with each trip, and costs more. The condition of a while loop mostly bounds it.
             body.spend(count.times(each("bigint.small")) * _DIGITS)
+    if isinstance(node, ast.For) and "[]" in multiplied_numbers(node):
+        body.spend(seconds("bigint.multiply", count * _DIGITS))
     low = min(count.evaluate(lambda name: 0.0)[0], 1.0)
     for index in range(results, len(frame.results)):
         weight, value = frame.results[index]
@@ -350,11 +352,6 @@ def read_loop(
 def _is_bound_first(before: Value | None, after: Value | None) -> bool:
     """Return whether a name is None before a loop, and something with a size behind an iteration."""
     return before is not None and before.kind == "none" and after is not None and after.kind in _SIZED | {"array"}
-
-
-def _is_one(factor: ast.expr) -> bool:
-    """Return whether a factor is written as 1 or -1."""
-    return isinstance(factor, (ast.Constant, ast.UnaryOp)) and ast.unparse(factor) in ("1", "-1")
 
 
 def _is_copied(place: str, value: Value) -> bool:

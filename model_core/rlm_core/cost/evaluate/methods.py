@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import library
+from ..bounds.recursion_syntax import is_own_part
 from ..bounds.transitions import is_symbolic
 from ..domain import object_sizes
 from ..domain.context import Context
@@ -31,12 +32,20 @@ def method_target(context: Context, receiver: Value, function: ast.Attribute) ->
         or (receiver.kind == "unknown" and receiver.name in ("self", "cls"))
         or (receiver.kind == "object" and receiver.payload is not None)
     ):
-        own = _own_method(context, receiver, function.attr)
+        own = _own_method(context, function.attr) if receiver.name in ("self", "cls") else None
         if own is not None:
             return own
         definition = context.frame.scope.function(function.attr, receiver.name, context.frame.qualname)
         if definition is not None:
             return Value("user-function", name=definition.qualname, payload=definition)
+    if (
+        receiver.kind == "unknown"
+        and context.frame.node is not None
+        and is_own_part(function.value, context.frame.node)
+    ):
+        own = _own_method(context, function.attr)
+        if own is not None:
+            return own
     if receiver.kind == "unknown":
         text = ast.unparse(function.value) if isinstance(function.value, (ast.Name, ast.Attribute, ast.Call)) else None
         if text is not None and len(text) < 80 and (library.method_rule("", function.attr) is None):
@@ -46,10 +55,8 @@ def method_target(context: Context, receiver: Value, function: ast.Attribute) ->
     return METHOD
 
 
-def _own_method(context: Context, receiver: Value, name: str) -> Value | None:
-    """The method that is being read, called on ``self``."""
-    if receiver.name not in ("self", "cls"):
-        return None
+def _own_method(context: Context, name: str) -> Value | None:
+    """The method of a name that is being read, called on ``self`` or a part of it."""
     owner = context.frame.qualname.rpartition(".")[0]
     qualname = f"{owner}.{name}" if owner else name
     for frame in reversed(context.open):

@@ -16,17 +16,21 @@ from ..bounds.recursion_syntax import (
     changing_parameters,
     checks,
     conditions_to_go_on,
+    ends_on_data,
     is_cached,
     own_call,
     resumed,
 )
 from ..bounds.solver import Gap
+from ..bounds.structure_walks import structure_walk
+from ..bounds.worklists import searched_graph
 from ..domain.context import Context
+from ..domain.dispatch import peek
 from ..domain.folding import MISSING
 from ..domain.frames import Frame
 from ..domain.meter import Meter, PendingCause
 from ..domain.origins import PendingOrigin, Place, noted
-from ..domain.quantities import Quantity, of_size
+from ..domain.quantities import ONE, Quantity, constant, of_size
 from ..domain.records import replace
 
 _KEPT_RESULT_BYTES = 150.0  # of a result that a cache keeps, with its arguments
@@ -89,7 +93,11 @@ def all_calls(context: Context, frame: Frame, body: Meter, start: dict[str, Quan
         checks=frame.checks,
         most=most_calls(frame.node) if all(step.direct for step in frame.recursive) else 1.0,
         resumed=resumed(frame.node),
+        walk=structure_walk(frame.node),
+        nodes=_nodes_met(context, frame),
     )
+    if ends_on_data(frame.node):
+        shape = replace(shape, calls=shape.calls * constant(0.0, 1.0, 1.0))
     result = Meter(body.parallel, place=body.place)
     if shape.guessed:
         body.miss(f"{_name_of(frame)}()")
@@ -117,6 +125,18 @@ def _origins(frame: Frame, body: Meter, shape: Recurrence) -> list[PendingOrigin
     if node is not None and fixed is not None:
         noted(found, Place(node, node, "recursion"), shape.total(Quantity({(): fixed})))
     return found
+
+
+def _nodes_met(context: Context, frame: Frame) -> Quantity | None:
+    """The nodes that a search of a graph meets; one on average where a loop repeats it, since it knows what was met."""
+    graph = searched_graph(frame.node) if frame.node is not None else None
+    if graph is None:
+        return None
+    if any(caller.loops for caller in context.open):
+        return ONE
+    with context.inside(frame):
+        value = peek(context, graph)
+    return context.length(value) if value.size is not None or value.name else None
 
 
 def _name_of(frame: Frame) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..bounds.structure_walks import structure_walk
 from ..domain.context import LEAST_SEEN, Context
 from ..domain.dispatch import evaluate, execute
 from ..domain.folding import MISSING
@@ -199,6 +200,10 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
     is_assertion = leaves == "raise" and not context.is_caught
     is_counted = loop is not None and loop.counts_exit and first in ("break", "return")
     never, always = (0.0, 0.0, 1.0), (_ALL_BUT_CERTAIN if loop is None else 1.0, 1.0, 1.0)
+    walk = structure_walk(context.frame.node) if context.frame.recurses and context.frame.node is not None else None
+    parts = walk.share_of_parts(node.test, 1 - context.frame.base_share) if walk is not None else None
+    if parts is not None:
+        return Condition((parts, parts, parts), (1 - parts, 1 - parts, 1 - parts))
     if is_for_small_inputs(context, node.test, leaves=bool(first)):
         return Condition(never, always)  # at the sizes that a cost is about
     if first == other:

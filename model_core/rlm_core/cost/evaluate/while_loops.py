@@ -12,7 +12,8 @@ from rlm_core.types import CauseKind
 from ..bounds.amortised import paid_by_outer_loop
 from ..bounds.conditions import ends_inside, iterations_of, iterations_until_exit
 from ..bounds.solver import NEVER
-from ..bounds.walks import iterations_of_cuts
+from ..bounds.traversals import iterations_inside, iterations_of_traversal
+from ..bounds.walks import iterations_of_cuts, iterations_of_endless_walk
 from ..bounds.worklists import iterations_of_search
 from ..domain.context import Context
 from ..domain.dispatch import evaluate, execute, peek
@@ -46,7 +47,7 @@ def _read_while(context: Context, node: ast.While) -> None:
     if isinstance(node.test, ast.Constant) and truth is True:
         _read_forever(context, node, loop)
         return
-    paid = paid_by_outer_loop(context, node)
+    paid = iterations_inside(context, node) or paid_by_outer_loop(context, node)
     if paid is not None:
         read_loop(context, node, loop, paid, None)
         return
@@ -63,6 +64,7 @@ def _read_while(context: Context, node: ast.While) -> None:
     if trips is None and not endless:
         trips = loop.items = iterations_of_search(context, node)
         trips = iterations_of_cuts(context, node) if trips is None else trips
+        trips = iterations_of_traversal(context, node) if trips is None else trips
     if trips is None or trips == NEVER:
         trips = ONE if endless else context.trips_of(node)
     read_loop(context, node, loop, trips, None, endless=endless)
@@ -96,7 +98,7 @@ def _read_forever(context: Context, node: ast.While, loop: Loop) -> None:
         read_loop(context, node, loop, ONE, None)
         return
     endless = not leaves and not has_yield and not caught
-    trips = ONE if endless else context.trips_of(node)
+    trips = ONE if endless else iterations_of_endless_walk(context, node) or context.trips_of(node)
     if leaves and not block.breaks and not block.continues and _is_straight(node.body):
         trips = ONE
     read_loop(context, node, loop, trips, None, endless=endless)

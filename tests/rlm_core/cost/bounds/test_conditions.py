@@ -38,10 +38,10 @@ def test_conditions_bound_loops(lines: tuple[str, ...], expected: dict[str, tupl
 @pytest.mark.parametrize(
     "lines",
     [
-        ("left = [n]", "while left:", "    item = left.pop()", "    left.extend(item.children)"),
+        ("left = [n]", "while left:", "    item = left.pop()", "    left.extend(m[item.key])"),
         ("depth = 1", "while depth > 0:", "    depth += 1 if m else -1"),
         ("i = 0", "while i < n or m.read():", "    i += 1"),
-        ("while n:", "    n = n.left"),
+        ("while n:", "    n = n.parent"),
         ("while n > 1:", "    n = m.read(n)"),
         ("left = [1, 2]", "pop = left.pop", "while left:", "    pop()"),
     ],

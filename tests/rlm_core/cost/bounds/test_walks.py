@@ -40,8 +40,25 @@ def test_what_a_loop_looks_for_may_end_a_walk_at_once() -> None:
     assert "head" not in {factor.size for factor in facts.latency.growth}
 
 
-def test_a_tree_is_larger_than_it_is_deep() -> None:
-    assert "head" not in latency_growth("while head.left:", "    head = head.left")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("while head.left:", "    head = head.left"),
+        ("while head:", "    head = head.left if size else head.right"),
+        ("while True:", "    if head.left is None:", "        break", "    head = head.left"),
+    ],
+)
+def test_a_way_down_a_tree_is_as_long_as_the_tree_is_large_in_the_worst_case_only(lines: tuple[str, ...]) -> None:
+    facts = work_facts("def f(head, size):\n" + "".join(f"    {line}\n" for line in lines))
+    assert facts is not None
+    [whole] = [term for term in facts.latency.terms if term.factors and term.factors[0].degree == 1]
+    assert (whole.least, whole.likely) == (0, 0)
+    assert whole.most > 0
+    assert any(factor.logs == 1 for term in facts.latency.terms for factor in term.factors)
+
+
+def test_the_way_up_from_a_node_has_no_name() -> None:
+    assert "head" not in latency_growth("while head.parent:", "    head = head.parent")
 
 
 def test_a_container_that_is_cut_at_its_front_gives_a_number_of_parts_in_proportion_to_its_size() -> None:
