@@ -83,12 +83,12 @@ def deciding_conditions(node: Function) -> tuple[ast.expr, ...]:
 @lru_cache(maxsize=128)
 def ends_on_data(node: Function) -> bool:
     """Return whether what an input holds may end a recursion early: ``if items[place] == wanted: return place``."""
-    return any(
+    return not isinstance(node, ast.Lambda) and any(
         isinstance(inner, ast.If)
         and isinstance(inner.body[-1], ast.Return)
         and not any(_recurs_in(statement, node) for statement in inner.body)
         and any(isinstance(part, ast.Subscript) for part in walk(inner.test))
-        for inner in (nodes_of(node) if not isinstance(node, ast.Lambda) else ())
+        for inner in nodes_of(node)
     )
 
 

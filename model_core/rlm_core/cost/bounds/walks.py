@@ -61,9 +61,9 @@ def iterations_of_endless_walk(context: Context, node: ast.While) -> Quantity | 
     for name, values in ways.items():
         links = [value.attr for value in values if isinstance(value, ast.Attribute) and place_of(value.value) == name]
         value = context.frame.lookup(name)
-        is_node = value is not None and value.kind == "unknown" and value.name
-        if is_node and len(links) == len(values) and any(map(is_way_down, links)) and all(map(is_link, links)):
-            return way_down(value.name)
+        start = value.name if value is not None and value.kind == "unknown" else ""
+        if start and len(links) == len(values) and any(map(is_way_down, links)) and all(map(is_link, links)):
+            return way_down(start)
     return None
 
 
