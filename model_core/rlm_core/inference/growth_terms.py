@@ -93,7 +93,7 @@ def linear_terms(code: CodeText, *, in_worst_case: bool = False) -> tuple[tuple[
         sizes = {factor.size: PRODUCT_SIZE for term in of_group for factor in term.factors}
         rest = [*unnamed, *(term for other, terms in groups.items() if other != factors for term in terms)]
         amount = evaluated(of_group, sizes)
-        # What hardly ever happens, such as the message of an error, is no worst case of what a call does.
+        # What hardly ever happens, such as the message of an error, is not what a call costs in the worst case.
         is_usual = amount.likely >= _PART * amount.most or _logarithm(groups, factors)
         least = amount.least if not in_worst_case else amount.most if is_usual else 0.0
         others = evaluated(rest, sizes, TYPICAL_SIZE).likely + _CALL_SECONDS

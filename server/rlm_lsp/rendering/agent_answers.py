@@ -12,7 +12,7 @@ from rlm_core.inference.ranking import KERNEL_CONFIDENCE, kernel_ratio
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.source.syntax_errors import first_error
-from rlm_core.types import CostRatio, Prediction
+from rlm_core.types import CostRatio, GrowthEstimate, Prediction
 
 from . import labels, size_words
 from .abstentions import reason
@@ -103,8 +103,7 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     above = change.above(1.0)
     old, new = before.growth, after.growth
     parts = []
-    are_claims = old is not None and new is not None and old.is_claim and new.is_claim
-    if are_claims and old.in_worst_case == new.in_worst_case and old.growth_class != new.growth_class:
+    if old is not None and new is not None and _differ(old, new):
         parts.append(f"grows as {growth_form(new).replace('`', '')} instead of {old.growth_class}")
     at = f"{size_words.ratio_sizes(change)} " if change.basis == "call" else ""
     of_band = f"({band.coverage * 100:.0f} % band {labels.ratio_band(band)})"
@@ -118,6 +117,12 @@ def ratio_line(qualname: str, change: CostRatio, before: Prediction, after: Pred
     if change.crossing is not None:
         parts.append(size_words.crossing_words(change.crossing))
     return printable(f"{name} {'; '.join(parts)}")
+
+
+def _differ(old: GrowthEstimate, new: GrowthEstimate) -> bool:
+    """Return whether two claims about usual inputs, or about the worst case, are of different classes."""
+    are_alike = old.is_claim and new.is_claim and old.in_worst_case == new.in_worst_case
+    return are_alike and old.growth_class != new.growth_class
 
 
 def _kernel_words(before: Prediction, after: Prediction) -> str:

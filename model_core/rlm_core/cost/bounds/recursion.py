@@ -118,7 +118,7 @@ def _of_structure(walk: StructureWalk, steps: Sequence[Recursive], most: float, 
     whole = steps[0].given[walk.parameter]
     parts = frozenset({whole, *(step.arguments[walk.parameter].name for step in steps)}) - {""}
     size, down = of_size(whole), of_size(whole) if walk.is_chain else way_down(whole)
-    # Calls for what is no part end at once, and what a call finds may spare the others.
+    # Calls for missing parts end at once, and what a call finds may spare the others.
     calls = size.times(1 / share if walk.asks_end else 1.0) * (ONE if walk.of_all else _AT_MOST)
     return Recurrence(
         down if most < 2 and not walk.is_chain else calls,

@@ -129,7 +129,7 @@ def _parts(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def calls_itself(call: ast.Call, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a function's text calls the function by its own name here, also on a part of its own object."""
+    """Return whether a function's text calls the function by its own name here, also on a part of its object."""
     function = call.func
     if not node.args.args or node.args.args[0].arg not in ("self", "cls"):
         return isinstance(function, ast.Name) and function.id == node.name

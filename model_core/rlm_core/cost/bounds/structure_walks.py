@@ -27,7 +27,7 @@ class StructureWalk:
     """A recursion over the parts of what a parameter is bound to.
 
     ``links`` are the attributes that lead to parts. ``of_all``: each part gets a call, whatever it holds. ``asks_end``:
-    calls are made for what is no part any more too, such as the missing child of a leaf, and end at once.
+    calls are made for missing parts too, such as the children of a leaf, and end at once.
     """
 
     parameter: str
@@ -42,7 +42,7 @@ class StructureWalk:
 
     @property
     def is_of_items(self) -> bool:
-        """True if the parts are the items of a container, whose size is that of its own items."""
+        """True if the parts are the items of a container, whose size is the number of these."""
         return self.links <= _OF_ITEMS
 
     def share_of_parts(self, test: ast.expr, going: float) -> float | None:

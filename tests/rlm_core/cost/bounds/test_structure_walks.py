@@ -46,7 +46,7 @@ TOTAL = (
 def test_all_nodes_are_visited_by_every_call_that_asks_for_both_children() -> None:
     walk = walk_of(HEIGHT)
     assert walk is not None
-    assert (walk.parameter, walk.links, walk.of_all, walk.asks_end) == ("root", {"left", "right"}, True, True)
+    assert walk == StructureWalk("root", frozenset({"left", "right"}), of_all=True, asks_end=True)
     term = terms_of(HEIGHT)["root", 1, 0]
     assert 0 < term.least == pytest.approx(term.most, rel=0.01)
 
