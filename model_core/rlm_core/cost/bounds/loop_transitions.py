@@ -143,9 +143,9 @@ def multiplied_sizes(
 
 @lru_cache(maxsize=128)
 def multiplied_numbers(node: ast.For) -> frozenset[str]:
-    """The names that a loop binds to products of themselves, and ``[]`` for entries of a table that are products of others in it.
+    """The names that a loop binds to products of themselves.
 
-    Their numbers get more digits with each trip. A product in an inner loop is paid there.
+    ``[]`` is for entries of a table that are products of others in it. Their numbers get more digits with each trip. A product in an inner loop is paid there.
     """
     found = set()
     for statement in node.body:
