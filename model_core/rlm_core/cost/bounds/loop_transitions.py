@@ -145,7 +145,8 @@ def multiplied_sizes(
 def multiplied_numbers(node: ast.For) -> frozenset[str]:
     """The names that a loop binds to products of themselves.
 
-    ``[]`` is for entries of a table that are products of others in it. Their numbers get more digits with each trip. A product in an inner loop is paid there.
+    ``[]``: the entries of a table that are products of others in it. Such numbers get more digits with each
+    trip. A product in an inner loop is paid there.
     """
     found = set()
     for statement in node.body:
