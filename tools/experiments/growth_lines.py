@@ -21,7 +21,8 @@ from pathlib import Path
 
 import rlm_core
 from rlm_core.errors import RlmError
-from rlm_core.inference.growth_terms import STEEP_CLASSES, growth_origins
+from rlm_core.inference.cost_origins import growth_origins
+from rlm_core.inference.growth_terms import STEEP_CLASSES
 from rlm_core.inference.predictor import Predictor
 from rlm_core.inference.query_selection import queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser

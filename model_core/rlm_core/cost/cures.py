@@ -1,7 +1,7 @@
-"""What usually makes the cost of a place grow less: a rule per form of syntax and kind of value.
+"""What usually makes a place cost less: a rule per form of syntax and kind of value.
 
 Input: a place whose cost grows with sizes, and the loops around it. Output: a :class:`Cure`, or None where the text
-does not show one.
+does not show one. Of some cures the cost grows less, of the others (:data:`PER_ITEM`) each item costs less.
 """
 
 from __future__ import annotations
@@ -20,15 +20,21 @@ _SEARCHING = frozenset({"index", "count", "remove"})
 # Functions whose result depends on their arguments alone.
 _PURE = frozenset({
     "sorted", "set", "frozenset", "list", "tuple", "dict", "sum", "max", "min", "any", "all", "len", "Counter",
-    "collections.Counter", "reversed", "str", "repr",
+    "collections.Counter", "reversed", "str", "repr", "re.compile", "re.escape",
 })  # fmt: skip
 _PURE_METHODS = frozenset({"split", "splitlines", "lower", "upper", "strip", "join", "keys", "values", "items", "copy"})
+
+_LOCATED = frozenset({"loc", "iloc", "at", "iat"})
+_TABLES = frozenset({"pandas.DataFrame", "pandas.concat"})
+PER_ITEM = frozenset({Cure.TUPLES, Cure.COLUMNS, Cure.VALUES, Cure.COLUMN, Cure.CONCAT, Cure.HOIST})
 
 
 def cure_of(origin: PendingOrigin) -> Cure | None:
     """What usually makes the cost of a place grow less."""
     node = origin.node
     loops = origin.loops
+    if (cure := _table_cure(origin)) is not None:
+        return cure
     match node:
         case ast.Compare(ops=[ast.In() | ast.NotIn()]) if origin.kind in _LISTS and origin.loops:
             return Cure.SET
@@ -52,6 +58,59 @@ def cure_of(origin: PendingOrigin) -> Cure | None:
             return Cure.LOOKUP if isinstance(target, ast.Name) and _matches(test, inner, target.id) else None
         case _:
             return None
+
+
+def _table_cure(origin: PendingOrigin) -> Cure | None:
+    """What replaces work on a table of pandas that is done for one row at a time."""
+    node, kind = origin.node, origin.kind
+    match node:
+        case ast.Call() if any(_is_call_of(part, "iterrows") for part in walk(node)):
+            return Cure.TUPLES
+        case ast.Call(func=ast.Attribute(attr="apply"), keywords=keywords) if kind == "pandas.DataFrame":
+            axes = [word.value for word in keywords if word.arg == "axis"] or node.args[1:2]
+            by_rows = any(isinstance(axis, ast.Constant) and axis.value in (1, "columns") for axis in axes)
+            return Cure.COLUMNS if by_rows and node.args else None
+        case ast.Call(func=ast.Attribute(attr="concat" | "append")) if kind in _TABLES and _is_collected(origin):
+            return Cure.CONCAT
+        case ast.Subscript() if _is_one_row(node, origin):
+            return Cure.VALUES
+        case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
+            return Cure.COLUMN if _is_one_row(target, origin) else None
+        case _:
+            return None
+
+
+def _is_call_of(node: ast.AST, method: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+
+
+def _is_collected(origin: PendingOrigin) -> bool:
+    """Return whether a loop assigns what a call makes to a name that the call reads: ``table = concat([table, x])``."""
+    node = origin.node
+    read = {part.id for part in walk(node) if isinstance(part, ast.Name)}
+    return any(
+        isinstance(statement, ast.Assign)
+        and any(part is node for part in walk(statement.value))
+        and any(isinstance(target, ast.Name) and target.id in read for target in statement.targets)
+        for loop in origin.loops
+        for statement in walk(loop)
+    )
+
+
+def _is_one_row(node: ast.Subscript, origin: PendingOrigin) -> bool:
+    """Return whether a subscript of ``loc`` and its like chooses one row by what the loop around it binds."""
+    loop = origin.loops[-1] if origin.loops else None
+    if not (isinstance(node.value, ast.Attribute) and node.value.attr in _LOCATED):
+        return False
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    row = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+    bound = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    simple = (ast.Name, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+    parts = list(walk(row))
+    return all(isinstance(part, simple) for part in parts) and any(
+        isinstance(part, ast.Name) and part.id in bound for part in parts
+    )
 
 
 def _matches(test: ast.expr, inner: str, outer: str) -> bool:

@@ -1,4 +1,7 @@
-"""The places that make a cost grow faster than in proportion to sizes, as facts of the unit's text."""
+"""The places that make a cost grow faster than in proportion to sizes, or that cost more per item than they have to.
+
+They are facts of the unit's text.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from rlm_core.types import CostOrigin, CostTerm, SourceLine
 
-from .cures import cure_of
-from .domain.origins import PendingOrigin
+from .cures import PER_ITEM, cure_of
+from .domain.origins import PendingOrigin, is_growing
 from .domain.quantities import Quantity, degree
 
 _LARGE = 1000.0
@@ -19,9 +22,12 @@ _STEEP = 1.0
 def growth_origins(
     origins: Sequence[PendingOrigin], terms_of: Callable[[Quantity], tuple[CostTerm, ...]]
 ) -> tuple[CostOrigin, ...]:
-    """The places of steep growth that cost most at large sizes, the most expensive first."""
+    """The places of steep growth that cost most at large sizes, the most expensive first, then those of other cures."""
     steep = [origin for origin in origins if _is_steep(origin.amount)]
-    steep.sort(key=lambda origin: -_steep_part(origin.amount).evaluate(lambda name: _LARGE)[1])
+    steep.sort(key=lambda origin: -_large(_steep_part(origin.amount)))
+    others = [origin for origin in origins if is_growing(origin.amount) and not _is_steep(origin.amount)]
+    others = sorted(others, key=lambda origin: -_large(origin.amount))
+    curable = [origin for origin in others if cure_of(origin) in PER_ITEM]
     return tuple(
         CostOrigin(
             source_line(origin.node),
@@ -29,8 +35,13 @@ def growth_origins(
             cure_of(origin),
             terms_of(origin.amount),
         )
-        for origin in steep[:_MOST]
+        for origin in (*steep[:_MOST], *curable[:_MOST])
     )
+
+
+def _large(amount: Quantity) -> float:
+    """The likely amount at large sizes."""
+    return amount.evaluate(lambda name: _LARGE)[1]
 
 
 def _is_steep(amount: Quantity) -> bool:

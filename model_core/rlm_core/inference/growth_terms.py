@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rlm_core.cost.at_sizes import evaluated, names_of
 from rlm_core.cost.input_names import InputNames, input_names
-from rlm_core.types import CodeText, CostOrigin, CostTerm, Growth, GrowthEstimate
+from rlm_core.types import CodeText, CostTerm, Growth
 
 USUAL_SIZE = 10_000.0
 """The size of an input that claims are about: one of production, not of tests."""
@@ -21,10 +21,10 @@ PRODUCT_SIZE = 1_000.0
 """The size of each input at which a product has to decide too: they are rarely all large at once."""
 TYPICAL_SIZE = 10.0
 """The size of what is inside an input, and of what no input names."""
-_UNKNOWN_CALL_SECONDS = 2e-6
+UNKNOWN_CALL_SECONDS = 2e-6
 _TEXTS, _TEXT = frozenset({"str", "bytes", "bytearray", "memoryview"}), 100.0
 """Texts, which have so many characters where other inputs have one item."""
-_STEEP = 1.35
+STEEP_DEGREE = 1.35
 _LINEAR, _NEARLY_ALL, _PART = 0.9, 0.8, 0.2
 _CALL_SECONDS = 2e-7
 """What a call always takes next to what its text says."""
@@ -33,8 +33,6 @@ _DECIDING_SHARE = 0.35
 """The share of a square in a sum with a linear part at which the slope of the sum is that of a steep cost."""
 
 STEEP_CLASSES = frozenset({"mn", "n^2", "n^3", "2^n"})
-_PART_OF_LARGEST = 0.3
-"""The least part of the most expensive place's cost at which another place is named with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ def steep_term(code: CodeText, metric: str) -> SteepTerm | None:
     groups: dict[tuple[Growth, ...], list[CostTerm]] = defaultdict(list)
     for term in map(_of_wholes, work.of(metric).terms):
         groups[_by_input(term, names)].append(term)
-    if max(map(_degree, groups)) <= _STEEP:
+    if max(map(_degree, groups)) <= STEEP_DEGREE:
         return None
     calls = [one.terms for one in work.repeated if one.name.endswith("()")] if metric == "latency" else []
     texts = {name for name, hint in work.types if hint in _TEXTS}
@@ -86,7 +84,7 @@ def linear_terms(code: CodeText, *, in_worst_case: bool = False) -> tuple[tuple[
         is_named = all(_input(names, factor.size) is not None for factor in term.factors)
         (groups[_by_input(term, names)] if is_named else unnamed).append(term)
     degrees = [*map(_degree, groups), *(sum(factor.degree for factor in term.factors) for term in unnamed)]
-    if max(degrees, default=0.0) > _STEEP or any(factor.base > 1 for factors in groups for factor in factors):
+    if max(degrees, default=0.0) > STEEP_DEGREE or any(factor.base > 1 for factors in groups for factor in factors):
         return ()
     found = {}
     for factors, of_group in groups.items():
@@ -120,7 +118,9 @@ def _deciding(
     terms = [term for of_group in groups.values() for term in of_group]
     # What is taken off another size is smaller, as the width of a window over many items.
     steep_in = {
-        is_added: {f.size for term in terms if (term.likely > 0) is is_added for f in term.factors if f.degree > _STEEP}
+        is_added: {
+            f.size for term in terms if (term.likely > 0) is is_added for f in term.factors if f.degree > STEEP_DEGREE
+        }
         for is_added in (True, False)
     }
     taken_off = steep_in[False] - steep_in[True]
@@ -129,15 +129,15 @@ def _deciding(
         for name in names_of([*terms, *(term for of_call in calls for term in of_call)])
         if _input(names, name) is not None
     }
-    steep = [term for factors, of_group in groups.items() if _degree(factors) > _STEEP for term in of_group]
-    rest = [term for factors, of_group in groups.items() if _degree(factors) <= _STEEP for term in of_group]
+    steep = [term for factors, of_group in groups.items() if _degree(factors) > STEEP_DEGREE for term in of_group]
+    rest = [term for factors, of_group in groups.items() if _degree(factors) <= STEEP_DEGREE for term in of_group]
     others = evaluated(rest, sizes, TYPICAL_SIZE).likely
-    others += _UNKNOWN_CALL_SECONDS * sum(evaluated(of_call, sizes, TYPICAL_SIZE).likely for of_call in calls)
+    others += UNKNOWN_CALL_SECONDS * sum(evaluated(of_call, sizes, TYPICAL_SIZE).likely for of_call in calls)
     amounts = evaluated(steep, sizes, TYPICAL_SIZE)
     if amounts.likely < _DECIDING_SHARE * (amounts.likely + others):
         return None
     leading = max(
-        (factors for factors in groups if _degree(factors) > _STEEP),
+        (factors for factors in groups if _degree(factors) > STEEP_DEGREE),
         key=lambda factors: evaluated(groups[factors], sizes, TYPICAL_SIZE).likely,
     )
     return SteepTerm(leading, amounts.least > 0 and amounts.least >= _DECIDING_SHARE * (amounts.least + others))
@@ -176,36 +176,3 @@ def _by_input(term: CostTerm, names: InputNames) -> tuple[Growth, ...]:
 
 def _degree(factors: tuple[Growth, ...]) -> float:
     return sum(factor.degree for factor in factors)
-
-
-def growth_origins(code: CodeText, estimate: GrowthEstimate) -> list[CostOrigin]:
-    """The places that make a latency grow as an estimate claims, the most expensive first.
-
-    Those count whose cost grows faster than linearly in the inputs of the claim, at the sizes at which a steep term is
-    looked for; several only where each has a large part. Empty for a claim that no place of the text explains.
-    """
-    if code.work is None or code.basis != "call" or not estimate.is_claim or estimate.growth_class not in STEEP_CLASSES:
-        return []
-    names = input_names(code.text, is_function=True)
-    sizes = set(estimate.named_sizes)
-    amounts: list[tuple[float, CostOrigin]] = []
-    for origin in code.work.latency.origins:
-        terms = [term for term in origin.terms if _explains(term, names, sizes)]
-        at = {name: USUAL_SIZE for name in names_of(terms) if _is_counted(names.of(name), sizes)}
-        if terms and (amount := evaluated(terms, at, TYPICAL_SIZE).likely) > 0:
-            amounts.append((amount, origin))
-    amounts.sort(key=lambda entry: -entry[0])
-    return [origin for amount, origin in amounts if amount >= _PART_OF_LARGEST * amounts[0][0]]
-
-
-def _explains(term: CostTerm, names: InputNames, sizes: Set[str]) -> bool:
-    """Return whether a term grows faster than linearly in inputs, one of them of the claim if that names any."""
-    factors = [(names.of(factor.size), factor) for factor in term.factors]
-    counted = [(name, factor) for name, factor in factors if _is_counted(name, sizes)]
-    is_steep = sum(factor.degree for _, factor in counted) > _STEEP or any(factor.base > 1 for _, factor in factors)
-    return is_steep and (not sizes or any(name in sizes for name, _ in counted))
-
-
-def _is_counted(name: str | None, sizes: Set[str]) -> bool:
-    """Return whether a size is of an input, or of what is inside one that a claim names; all if it names none."""
-    return not sizes or (name is not None and ("[]" not in name or name in sizes))

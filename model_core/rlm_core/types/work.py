@@ -134,7 +134,11 @@ class Cause:
 
 
 class Cure(StrEnum):
-    """What usually makes a cost grow less, by what makes it grow."""
+    """What usually makes a cost grow less, or an item cost less, by what the text does now.
+
+    ``TUPLES`` replaces the rows of ``iterrows``, ``COLUMNS`` a function that is applied to each row, ``VALUES`` reading
+    and ``COLUMN`` assigning one value of a table at a time, and ``CONCAT`` a table that is copied for each part.
+    """
 
     SET = "set"
     DICT = "dict"
@@ -145,6 +149,11 @@ class Cure(StrEnum):
     CHAIN = "chain"
     HOIST = "hoist"
     CACHE = "cache"
+    TUPLES = "tuples"
+    COLUMNS = "columns"
+    VALUES = "values"
+    COLUMN = "column"
+    CONCAT = "concat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +166,10 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class CostOrigin:
-    """A place whose cost grows faster than in proportion to the sizes, and the loops around it that repeat it.
+    """A place that makes a cost large, and the loops around it that repeat it.
 
-    ``terms`` add up to what it costs at any sizes, repetitions included. ``cure`` is what usually replaces it, where
-    the text shows it.
+    Its cost grows faster than in proportion to the sizes, or each item costs more than it has to. ``terms`` add up to
+    what it costs at any sizes, repetitions included. ``cure`` is what usually replaces it, where the text shows it.
     """
 
     place: SourceLine
@@ -177,7 +186,7 @@ class CostFacts:
     ``large`` large sizes.
     ``growth`` lists the inputs that the leading term depends on, the fastest first. ``terms`` add up to the cost at any
     sizes; empty for a cost that depends on no size, which is ``known``. ``origins`` are the places that make a latency
-    grow faster than in proportion to sizes, the most expensive first.
+    grow faster than in proportion to sizes or that a cure makes faster for each item, the most expensive first.
     """
 
     known: Amount = Amount()

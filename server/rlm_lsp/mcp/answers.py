@@ -123,6 +123,9 @@ class PredictionRow(Answer):
     bound: BoundAnswer | None = Field(description="The least cost at the given sizes, where calls are of unknown cost")
     growth: GrowthAnswer | None
     growth_from: list[OriginAnswer] = Field(description="The places that make a latency grow faster than in proportion")
+    curable: list[OriginAnswer] = Field(
+        description="The places with a large part of a latency at which a known rewrite makes each item cost less"
+    )
     abstained: str | None = Field(description="Why there is no number")
     analysis_failed: str | None = Field(
         description="Error for which the number is from the text alone; None where the analysis succeeded"

@@ -14,7 +14,7 @@ from rlm_core.types import Query
 from . import labels
 from .abstentions import reason
 from .escaping import code_span, markdown, table
-from .growth_words import growth_lines
+from .growth_words import curable_lines, growth_lines
 from .work_words import facts
 
 _SHOWN_STATEMENTS = 10
@@ -28,7 +28,12 @@ def explanation_text(analysed: AnalysedUnit, query: Query, explanation: Explanat
     """
     qualname = analysed.unit.qualname
     name = "this file" if qualname == "<file>" else code_span(qualname)
-    clauses = [*facts(analysed, [explanation.prediction]), *growth_lines(analysed, [explanation.prediction])]
+    predictions = [explanation.prediction]
+    clauses = [
+        *facts(analysed, predictions),
+        *growth_lines(analysed, predictions),
+        *curable_lines(analysed, predictions),
+    ]
     known = [f"- {clause[:1].upper()}{clause[1:]}." for clause in clauses]
     parts = [f"What the code of {name} says about its {query.metric}:\n\n" + "\n".join(known)] if known else []
     if explanation.abstained is not None:

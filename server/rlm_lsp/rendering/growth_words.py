@@ -1,4 +1,4 @@
-"""Sentences about growth: how a cost grows with the inputs, which lines make it grow, and what usually cures that.
+"""Sentences about growth and its lines: how a cost grows with the inputs, and which lines have a cheaper rewrite.
 
 Input: a unit and the growth of its predictions. Output: clauses that name lines of the file.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from rlm_core.inference.growth_terms import growth_origins
+from rlm_core.inference.cost_origins import curable_places, growth_origins
 from rlm_core.queries.analysis import AnalysedUnit
-from rlm_core.types import CodeText, Cure, GrowthEstimate, Metric, Prediction, Unit
+from rlm_core.types import CodeText, CostOrigin, Cure, GrowthEstimate, Metric, Prediction, Unit
 
 from rlm_lsp.history.comparison import GrowthRise
 
@@ -30,6 +30,11 @@ CURES: Mapping[Cure, str] = {
     Cure.CHAIN: "`itertools.chain.from_iterable` copies each item only once",
     Cure.HOIST: "it is the same in each iteration, so once before the loop is enough",
     Cure.CACHE: "`functools.cache` computes each result only once",
+    Cure.TUPLES: "`itertuples`, or a `zip` of the columns, makes no `Series` for each row",
+    Cure.COLUMNS: "an expression of whole columns computes all rows at once",
+    Cure.VALUES: "a column as a list, made before the loop, is read without looking up a row",
+    Cure.COLUMN: "a list of all values, assigned as a column once, does not store each separately",
+    Cure.CONCAT: "a list of all parts and one `concat` after the loop copy each row only once",
 }
 
 
@@ -72,6 +77,33 @@ def from_lines(unit: Unit, code_text: CodeText, estimate: GrowthEstimate) -> str
     return f"{text}; also from {lines_of(others)}" if others else text
 
 
+def curable_lines(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str]:
+    """``much of the latency is from line 14, `df.iterrows()`: `itertuples` ...``, per kind of cure.
+
+    Lines that a growth names are not named again.
+    """
+    found: dict[Cure, list[CostOrigin]] = {}
+    for place in _curable(analysed, predictions):
+        if place.cure is not None:
+            found.setdefault(place.cure, []).append(place)
+    clauses = []
+    for cure, places in found.items():
+        lines = sorted({file_line(analysed.unit, one.place.line) for one in places})
+        text = f", {code(places[0].place.text)}" if len(lines) == 1 else ""
+        clauses.append(f"much of the latency is from {lines_of(lines)}{text}: {CURES[cure]}")
+    return clauses
+
+
+def _curable(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[CostOrigin]:
+    """The places with a cheaper rewrite that no growth names; none of a unit whose latency is not asked for."""
+    latency = next((prediction for prediction in predictions if prediction.metric == "latency"), None)
+    if latency is None:
+        return []
+    growing = growth_origins(analysed.code, latency.growth) if latency.growth is not None else []
+    named = {origin.place.line for origin in growing}
+    return [place for place in curable_places(analysed.code) if place.place.line not in named]
+
+
 def growth_place(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> tuple[int, str] | None:
     """The 0-based line of the file that makes a latency grow most, and its text; None where no line explains it."""
     growth = next((one.growth for one in predictions if one.metric == "latency"), None)
@@ -80,6 +112,12 @@ def growth_place(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> t
         return (file_line(analysed.unit, worst.line) - 1, worst.name) if worst is not None else None
     origins = growth_origins(analysed.code, growth) if growth is not None else []
     return (file_line(analysed.unit, origins[0].place.line) - 1, origins[0].place.text) if origins else None
+
+
+def curable_place(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> tuple[int, str] | None:
+    """The 0-based line of the file with the most expensive cheaper rewrite, and its text."""
+    places = _curable(analysed, predictions)
+    return (file_line(analysed.unit, places[0].place.line) - 1, places[0].place.text) if places else None
 
 
 def growth_note(analysed: AnalysedUnit, prediction: Prediction) -> str:

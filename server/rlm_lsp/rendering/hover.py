@@ -139,6 +139,7 @@ def hover_text(
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
     first += causes[:1]
     first += growth_words.growth_lines(analysed, predictions)
+    first += growth_words.curable_lines(analysed, predictions)
     first += map(quote, launch_words.hover_lines(answered))
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):

@@ -7,16 +7,18 @@ Values are in SI units.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rlm_core.inference.cost_curve import CostCurve
-from rlm_core.inference.growth_terms import growth_origins
+from rlm_core.inference.cost_origins import curable_places, growth_origins
 from rlm_core.queries.analysis import AnalysedUnit
 from rlm_core.queries.devices import device_table
 from rlm_core.types import (
     SI_UNIT,
     CodeText,
+    CostOrigin,
     CostRatio,
     GrowthEstimate,
     MeasuredPrediction,
@@ -278,21 +280,31 @@ def _unit_row(file: str, analysed: AnalysedUnit, prediction: Prediction, cell: i
         **prediction_fields(prediction),
         **({"sizes_from": sizes_origin(sizes, unit.kind).replace("`", "")} if sizes is not None else {}),
         **work_fields(analysed.code.work, prediction.metric, prediction, unit.span.start_line + 1),
-        "growth_from": _origin_fields(analysed.code, prediction, unit.span.start_line + 1),
+        "growth_from": _origin_fields(_grown(analysed.code, prediction), unit.span.start_line + 1),
+        "curable": _origin_fields(_cured(analysed.code, prediction), unit.span.start_line + 1),
         "analysis_failed": analysed.failure or None,
     }
 
 
-def _origin_fields(code: CodeText, prediction: Prediction, first_line: int) -> list[dict[str, Any]]:
+def _grown(code: CodeText, prediction: Prediction) -> Sequence[CostOrigin]:
     """The places that make a latency grow as its growth says, the most expensive first."""
     growth = prediction.growth if prediction.metric == "latency" else None
+    return growth_origins(code, growth) if growth is not None else ()
+
+
+def _cured(code: CodeText, prediction: Prediction) -> Sequence[CostOrigin]:
+    """The places of a latency that have a cheaper rewrite."""
+    return curable_places(code) if prediction.metric == "latency" else ()
+
+
+def _origin_fields(origins: Sequence[CostOrigin], first_line: int) -> list[dict[str, Any]]:
     return [
         {
             **_line_fields(origin.place, first_line),
             "loops": [_line_fields(loop, first_line) for loop in origin.loops],
             "cure": origin.cure.value if origin.cure is not None else None,
         }
-        for origin in (growth_origins(code, growth) if growth is not None else ())
+        for origin in origins
     ]
 
 

@@ -15,7 +15,7 @@ from rlm_core.types import AbstentionCode, MeasuredPrediction, Metric, Predictio
 
 from . import labels, launch_words
 from .abstentions import failed_analysis, other_judge, reason, shown
-from .growth_words import growth_note, growth_words
+from .growth_words import curable_lines, growth_note, growth_words
 from .hover import measured_note
 from .network_words import bound_words, operator_chart
 from .size_words import size_notes, stated_bound
@@ -116,6 +116,7 @@ def notes(analysed: AnalysedUnit, predictions: Sequence[Prediction]) -> list[str
         if growth and growth not in growths[:place] and not is_usual:
             subject = "memory " if prediction.metric == "memory" else ""
             found.append(subject + growth_note(analysed, prediction).replace("`", ""))
+    found += (line.partition(": ")[0].replace("`", "") for line in curable_lines(analysed, predictions))
     return list(dict.fromkeys(found))
 
 

@@ -95,6 +95,60 @@ def test_work_that_may_differ_in_each_iteration_is_not_the_same(body: str) -> No
     assert Cure.HOIST not in [origin.cure for origin in found]
 
 
+TABLES = [
+    (
+        "def f(df):\n    out = []\n    for i, row in df.iterrows():\n        out.append(row['a'])\n    return out\n",
+        2, "df.iterrows()", Cure.TUPLES,
+    ),
+    ("def f(df):\n    return [row['a'] for _, row in df.iterrows()]\n", 1, "df.iterrows()", Cure.TUPLES),
+    (
+        "def f(df):\n    return df.apply(lambda row: row['a'] + row['b'], axis=1)\n",
+        1, "df.apply(lambda row: row['a'] + row['b'], axis=1)", Cure.COLUMNS,
+    ),
+    (
+        "def f(df):\n    total = 0\n    for i in range(len(df)):\n        total += df.iloc[i]['a']\n    return total\n",
+        3, "df.iloc[i]", Cure.VALUES,
+    ),
+    (
+        "def f(df):\n    for i in range(len(df)):\n        df.loc[i, 'b'] = i * 2\n",
+        2, "df.loc[i, 'b'] = i * 2", Cure.COLUMN,
+    ),
+    (
+        "def f(names):\n    table = pd.DataFrame()\n    for name in names:\n"
+        "        table = pd.concat([table, pd.DataFrame({'a': [name]})])\n    return table\n",
+        3, "pd.concat([table, pd.DataFrame({'a': [name]})])", Cure.CONCAT,
+    ),
+    (
+        "def f(lines):\n    for line in lines:\n        re.compile('a+').match(line)\n",
+        2, "re.compile('a+')", Cure.HOIST,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "place", "cure"), TABLES)
+def test_what_costs_more_per_item_than_it_has_to_is_a_place_with_its_cure(
+    text: str, line: int, place: str, cure: Cure
+) -> None:
+    found = [(one.place.line, one.place.text, one.cure) for one in origins(text) if one.cure is not None]
+    assert (line, place, cure) in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(df):\n    return df.apply(lambda column: column.max())\n",  # by columns
+        "def f(df):\n    for row in df.itertuples():\n        print(row.a)\n",
+        "def f(df, names):\n    for name in names:\n        print(df.loc[df.a == name, 'b'])\n",  # many rows
+        "def f(df):\n    first = df.iloc[0]\n    return df.loc[3, 'a'], first\n",  # in no loop
+        "def f(tables):\n    return pd.concat([one.head() for one in tables])\n",  # of all parts at once
+        "def f(names):\n    for name in names:\n        pd.concat([load(name), other(name)])\n",  # of two parts each
+        "def f(words, text):\n    for word in words:\n        re.compile(word).search(text)\n",  # of the item
+    ],
+)
+def test_other_work_on_tables_and_patterns_has_no_cure(text: str) -> None:
+    assert [one for one in origins(text) if one.cure is not None] == []
+
+
 def test_places_add_up_to_the_steep_part_of_the_cost() -> None:
     searches = "x in ys\n        ys.index(x)\n        max(ys)\n"
     work = work_facts(f"def f(xs: list[int], ys: list[int]):\n    for x in xs:\n        {searches}")

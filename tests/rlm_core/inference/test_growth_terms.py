@@ -7,8 +7,9 @@ from functools import cache
 
 import pytest
 from rlm_core.cost.analysis import work_facts
+from rlm_core.inference.cost_origins import growth_origins
 from rlm_core.inference.growth_facts import class_of, decided_estimate, without_logarithms
-from rlm_core.inference.growth_terms import SteepTerm, growth_origins, linear_terms, steep_term
+from rlm_core.inference.growth_terms import SteepTerm, linear_terms, steep_term
 from rlm_core.queries.analysis import Analyser
 from rlm_core.source.parsed import ParsedSource
 from rlm_core.types import CodeText, CostFacts, CostTerm, Growth, GrowthEstimate, UnknownCalls, WorkFacts

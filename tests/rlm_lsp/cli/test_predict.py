@@ -36,7 +36,7 @@ FIELDS = [
         "bound",
         "small_inputs",
     ),
-    *("waits", "loop_waits", "endless", "causes", "growth_from", "analysis_failed"),
+    *("waits", "loop_waits", "endless", "causes", "growth_from", "curable", "analysis_failed"),
 ]
 
 

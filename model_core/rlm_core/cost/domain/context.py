@@ -185,6 +185,17 @@ class Context:
         if self.frame.is_own:
             self.place.noted, self.place.value_kind = self.place.node, kind
 
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Let a piece of syntax be the place of what is spent."""
+        outer = self.place.node
+        if self.frame.is_own:
+            self.place.node = node
+        try:
+            yield
+        finally:
+            self.place.node = outer
+
     def length(self, value: Value) -> Quantity:
         """Return the number of items of a value; a size named after it where that is not known."""
         if value.size is not None:

@@ -1,7 +1,8 @@
 """Where the parts of a cost that depend on sizes come from: the syntax of the unit that spends them, by its loops.
 
-A meter adds up amounts and forgets who spent them. Its origins keep that for the amounts that grow: what a piece of
-syntax spends, multiplied with what repeats it, as the meter's sum is. What a called function spends is its call's.
+A meter adds up amounts and forgets who spent them. Its origins keep that for the amounts that grow, and for operations
+that cost much whatever their sizes: what a piece of syntax spends, multiplied with what repeats it, as the meter's sum
+is. What a called function spends is its call's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from .quantities import Quantity, Range, degree
 from .records import record, replace
 
 _MOST, _KEPT = 16, 8
+COSTLY_KINDS = frozenset({
+    "pandas.DataFrame", "pandas.Located", "pandas.LocatedSeries", "pandas.concat", "re.compile",
+})  # fmt: skip
+"""Kinds of values, and functions, of which one operation costs so much that a loop of them is worth a rewrite."""
+_NOTHING: Range = (0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -44,22 +50,24 @@ class PendingOrigin:
 
 
 def noted(origins: list[PendingOrigin], place: Place, amount: Quantity) -> None:
-    """Note an amount that is spent at a place, if it depends on sizes."""
-    if place.node is not None and is_growing(amount):  # asked here too: most amounts are not
+    """Note an amount that is spent at a place, if it depends on sizes or is one of :data:`COSTLY_KINDS`."""
+    # Asked here too: most amounts are neither.
+    if place.node is not None and (is_growing(amount) or place.kind in COSTLY_KINDS):
         gathered(origins, [PendingOrigin(place.node, place.kind, amount)])
 
 
 def repeated(origins: Iterable[PendingOrigin], total: Quantity, times: Quantity, place: Place) -> list[PendingOrigin]:
     """The origins of a region that runs several times: its parts that grow, and the rest of its ``total``."""
     is_growing_loop, node = is_growing(times), place.node
-    found = []
+    found, fixed = [], total.terms.get((), _NOTHING)
     for origin in origins:
+        known = origin.amount.terms.get((), _NOTHING)
+        fixed = (max(fixed[0] - known[0], 0.0), max(fixed[1] - known[1], 0.0), max(fixed[2] - known[2], 0.0))
         loops = origin.loops
         if is_growing_loop and node is not None and node is not origin.node and node not in loops:
             loops = (node, *loops)
         found.append(replace(origin, amount=origin.amount * times, loops=loops))
-    fixed = total.terms.get(())
-    if is_growing_loop and fixed is not None and node is not None:
+    if is_growing_loop and fixed[1] > 0 and node is not None:
         found.append(PendingOrigin(node, place.kind, Quantity({(): fixed}) * times))
     return found
 
@@ -74,7 +82,7 @@ def shared(origins: Iterable[PendingOrigin], share: Range) -> Iterable[PendingOr
 def gathered(origins: list[PendingOrigin], more: Iterable[PendingOrigin]) -> None:
     """Add origins to others, one per place and loops; of many those are kept that grow most."""
     for origin in more:
-        if not is_growing(origin.amount):
+        if not is_growing(origin.amount) and origin.kind not in COSTLY_KINDS:
             continue
         for index, other in enumerate(origins):
             if other.node is origin.node and other.loops == origin.loops and other.kind == origin.kind:

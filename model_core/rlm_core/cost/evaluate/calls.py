@@ -11,6 +11,7 @@ from .. import library
 from ..domain.context import Context
 from ..domain.dispatch import call_value, evaluate
 from ..domain.meter import PendingCause
+from ..domain.origins import COSTLY_KINDS
 from ..domain.quantities import ONE, ZERO, Quantity
 from ..domain.records import replace
 from ..domain.syntax import bound_methods, called_name
@@ -180,6 +181,8 @@ def call_library(
         context.miss(target.name.rpartition(".")[2], args[0])
     rule = library.rule_for(target.name)
     if rule is not None:
+        if target.name in COSTLY_KINDS:
+            context.note_kind(target.name)
         return apply_rule(context, rule, name or target.name, args, keywords, None)
     context.meter.spend(primitive("call.builtin"))
     context.meter.miss(f"{name or target.name}()")

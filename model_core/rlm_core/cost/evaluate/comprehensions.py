@@ -70,7 +70,8 @@ def _generated(
     iterable = evaluate(context, first.iter) if iterable is None else iterable
     note_reading(context, first.iter)
     iterable = special(context, iterable, "__iter__") or iterable
-    trips = context.consume(iterable)
+    with context.at(first.iter):
+        trips = context.consume(iterable)
     loop = Loop(trips=trips)
     context.frame.loops.append(loop)
     share = ONE

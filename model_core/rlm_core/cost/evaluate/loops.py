@@ -77,7 +77,8 @@ def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
         return
     loop = Loop(node=node)
     with context.region() as source:
-        whole = context.consume(iterable)
+        with context.at(node.iter):
+            whole = context.consume(iterable)
         context.meter.spend(primitive("loop.start"))
     without_end = endless = source.endless is not None
     source.endless = None

@@ -111,7 +111,7 @@ def call_method(
         context.meter.spend(primitive("call.builtin"))
         context.meter.miss(f"{name}()")
         return library.method_result(receiver, method)
-    context.note_kind(receiver.kind)
+    context.note_kind(receiver.name if receiver.kind == "object" else receiver.kind)
     result = apply_rule(context, rule, name, args, keywords, receiver)
     apply_effects(context, function, receiver, args)
     return result

@@ -68,6 +68,7 @@ def special(context: Context, base: Value, method: str, *args: Value) -> Value |
         return None
     rule = library.special_rule(base, method)
     if rule is not None:
+        context.note_kind(base.name)
         return apply_rule(context, rule, method, args, {}, base)
     owner = base.owner
     definition = context.frame.scope.function(method, owner, context.frame.qualname) if owner else None

@@ -21,7 +21,7 @@ from rlm_lsp.lsp.document_findings import exceeded_budgets
 from rlm_lsp.lsp.session import Session
 from rlm_lsp.lsp.text_positions import Lines
 from rlm_lsp.lsp.unit_rules import UnitRules
-from rlm_lsp.rendering.growth_words import growth_place
+from rlm_lsp.rendering.growth_words import curable_place, growth_place
 from rlm_lsp.rendering.work_words import costly_lines, plain
 
 from .commands import COPY_JSON, EXPLAIN, GO_TO, MEASURE
@@ -68,10 +68,9 @@ async def code_actions(session: Session, unit_rules: UnitRules, params: types.Co
             actions += await _benchmark(session, analysis, unit)
     if not only:
         position = types.Position(unit.header_lines.start, 0)
-        place = growth_place(unit.analysed, predictions) if session.capability("window.show_document.support") else None
-        if place is not None:
-            title = f"Go to line {place[0] + 1}: {_makes_grow(place[1])}"
-            actions.append(types.Command(title, GO_TO, arguments=[uri, types.Position(place[0], 0)]))
+        for line, words in _places(unit, predictions) if session.capability("window.show_document.support") else ():
+            title = f"Go to line {line + 1}: {words}"
+            actions.append(types.Command(title, GO_TO, arguments=[uri, types.Position(line, 0)]))
         titles = {COPY_JSON: "Copy predictions as JSON"}
         if any(prediction.median is not None for prediction in predictions):
             titles[EXPLAIN] = "Explain prediction: which statements matter"
@@ -124,6 +123,14 @@ async def _fixes(
             actions.append(types.CodeAction(title, _FIX, diagnostics=diagnostics, command=command))
     offered = await asyncio.to_thread(lambda: [*_ignoring(analysis, unit), *_raised(analysis, unit, findings)])
     return actions + _edit_actions(session, analysis, offered, _FIX, diagnostics)
+
+
+def _places(located: LocatedUnit, predictions: Sequence[Prediction]) -> list[tuple[int, str]]:
+    """The line that makes a latency grow, the one with the most expensive cheaper rewrite, and what they do."""
+    growing = growth_place(located.analysed, predictions)
+    curable = curable_place(located.analysed, predictions)
+    places = [(growing[0], _makes_grow(growing[1]))] if growing is not None else []
+    return places + ([(curable[0], f"{curable[1]} takes much of the time")] if curable is not None else [])
 
 
 def _makes_grow(text: str) -> str:
