@@ -84,6 +84,16 @@ async def test_a_growth_that_is_said_leads_to_its_line(tmp_path: Path) -> None:
             assert not any("grow" in action.title for action in await actions(session, uri, 3, 4))
 
 
+async def test_rows_that_take_much_of_the_time_are_a_place_to_go_to(tmp_path: Path) -> None:
+    text = "def f(df):\n    total = 0\n    for _, row in df.iterrows():\n        total += row.price\n    return total\n"
+    async with recording(client(shows=True), tmp_path) as session:
+        uri = session.open(tmp_path / "a.py", text)
+        await session.pull(uri)
+        titles = {action.title: action for action in await actions(session, uri, 0, 4)}
+        way = titles["Go to line 3: for _, row in df.iterrows() takes much of the time"]
+        assert way.arguments == (uri, {"line": 2, "character": 0})
+
+
 async def test_a_finding_leads_to_what_costs_and_raising_its_budget_comes_last(tmp_path: Path) -> None:
     async with recording(client(versions=True, shows=True), tmp_path) as session:
         uri = session.open(tmp_path / "a.py", OVER)

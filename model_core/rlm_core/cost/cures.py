@@ -7,11 +7,11 @@ does not show one. Of some cures the cost grows less, of the others (:data:`PER_
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 from rlm_core.types import Cure
 
-from .domain.origins import PendingOrigin
+from .domain.origins import ITEMS, PendingOrigin
 from .domain.syntax import called_name, dotted_name, place_of, walk
 
 _LISTS = frozenset({"list", "tuple"})
@@ -24,6 +24,9 @@ _PURE = frozenset({
 })  # fmt: skip
 _PURE_METHODS = frozenset({"split", "splitlines", "lower", "upper", "strip", "join", "keys", "values", "items", "copy"})
 
+# What these make can be changed: a new one is made for each iteration on purpose where something may do so.
+_FRESH = frozenset({"sorted", "set", "list", "dict", "Counter", "collections.Counter"})
+_FRESH_METHODS = frozenset({"split", "splitlines", "copy"})
 _LOCATED = frozenset({"loc", "iloc", "at", "iat"})
 _TABLES = frozenset({"pandas.DataFrame", "pandas.concat"})
 PER_ITEM = frozenset({Cure.TUPLES, Cure.COLUMNS, Cure.VALUES, Cure.COLUMN, Cure.CONCAT, Cure.HOIST})
@@ -51,7 +54,7 @@ def cure_of(origin: PendingOrigin) -> Cure | None:
             return joined.get(origin.kind) if origin.loops else None
         case ast.Call() if origin.kind == "recursion":
             return _cached(node)
-        case ast.Call() if loops and is_same_in_each(node, loops[-1]):
+        case ast.Call() if loops and _is_same_in_each(node, loops[-1]) and _is_only_read(node, loops[-1]):
             return Cure.HOIST
         case ast.For(target=ast.Name(id=inner), body=[ast.If(test=test, orelse=[])]) if loops:
             target = loops[-1].target if isinstance(loops[-1], ast.For) else None
@@ -64,12 +67,15 @@ def _table_cure(origin: PendingOrigin) -> Cure | None:
     """What replaces work on a table of pandas that is done for one row at a time."""
     node, kind = origin.node, origin.kind
     match node:
-        case ast.Call() if any(_is_call_of(part, "iterrows") for part in walk(node)):
-            return Cure.TUPLES
+        case ast.For() | ast.AsyncFor() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return Cure.TUPLES if kind == ITEMS and _reads_rows_by_column(node) else None
         case ast.Call(func=ast.Attribute(attr="apply"), keywords=keywords) if kind == "pandas.DataFrame":
             axes = [word.value for word in keywords if word.arg == "axis"] or node.args[1:2]
             by_rows = any(isinstance(axis, ast.Constant) and axis.value in (1, "columns") for axis in axes)
-            return Cure.COLUMNS if by_rows and node.args else None
+            match node.args[:1]:
+                case [ast.Lambda(args=ast.arguments(args=[row]), body=body)] if by_rows:
+                    return Cure.COLUMNS if _is_read_by_value(row.arg, [body]) else None
+            return None
         case ast.Call(func=ast.Attribute(attr="concat" | "append")) if kind in _TABLES and _is_collected(origin):
             return Cure.CONCAT
         case ast.Subscript() if _is_one_row(node, origin):
@@ -78,6 +84,34 @@ def _table_cure(origin: PendingOrigin) -> Cure | None:
             return Cure.COLUMN if _is_one_row(target, origin) else None
         case _:
             return None
+
+
+def _reads_rows_by_column(loop: ast.AST) -> bool:
+    """Return whether a loop over ``iterrows`` reads single values of its rows: nothing else needs them as a whole."""
+    is_statement = isinstance(loop, (ast.For, ast.AsyncFor))
+    parts: list[ast.AST] = [loop] if is_statement else getattr(loop, "generators", [])
+    body: Sequence[ast.AST] = loop.body if isinstance(loop, (ast.For, ast.AsyncFor)) else [loop]
+    for part in parts:
+        assert isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension))
+        names = [name.id for name in walk(part.target) if isinstance(name, ast.Name)]
+        if names and any(_is_call_of(inner, "iterrows") for inner in walk(part.iter)):
+            return _is_read_by_value(names[-1], body)
+    return False
+
+
+def _is_read_by_value(row: str, body: Sequence[ast.AST]) -> bool:
+    """Return whether of a row only single values are read: ``row["name"]``, ``row.name``, ``row.get("name")``."""
+    read = [inner for statement in body for inner in walk(statement)]
+    called = {id(inner.func) for inner in read if isinstance(inner, ast.Call)}
+    values: set[int] = set()
+    for inner in read:
+        match inner:
+            case ast.Subscript(slice=ast.Name() | ast.Constant(), ctx=ast.Load()):
+                values.add(id(inner.value))
+            case ast.Attribute(attr=name, ctx=ast.Load()) if id(inner) not in called or name == "get":
+                values.add(id(inner.value))
+    used = [inner for inner in read if isinstance(inner, ast.Name) and inner.id == row]
+    return all(id(name) in values for name in used if isinstance(name.ctx, ast.Load))
 
 
 def _is_call_of(node: ast.AST, method: str) -> bool:
@@ -133,7 +167,7 @@ def _cached(call: ast.Call) -> Cure | None:
     return Cure.CACHE if has_steps and all(isinstance(node, simple) for node in arguments) else None
 
 
-def is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
+def _is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
     """Return whether a call computes the same in each iteration of a loop, as far as the text shows.
 
     It calls only functions whose results depend on their arguments, and reads no name that the loop binds, changes,
@@ -167,6 +201,28 @@ def is_same_in_each(node: ast.Call, loop: ast.AST) -> bool:
     called = {part.func.id for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
     roots = {name.partition(".")[0] for name in read}
     return not ((roots | read) - called) & changed
+
+
+def _is_only_read(node: ast.Call, loop: ast.AST) -> bool:
+    """Return whether one object can serve all iterations: what a call makes cannot change, or nothing changes it."""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if called_name(node) not in _FRESH and method not in _FRESH_METHODS:
+        return True
+    inside = {id(part) for part in walk(node)}
+    for part in walk(loop):
+        if not any(child is node for child in ast.iter_child_nodes(part)):
+            continue
+        match part:
+            case ast.Compare() | ast.For() | ast.AsyncFor() | ast.comprehension() | ast.Subscript():
+                return True
+            case ast.Call():
+                return called_name(part) in _PURE
+            case ast.Assign(targets=[ast.Name(id=name) as target]):
+                inside.add(id(target))
+                return not any(name in _changed_by(other, inside) for other in walk(loop))
+            case _:
+                return False
+    return False
 
 
 def _changed_by(part: ast.AST, inside: Set[int]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rlm_core.cost.cures import PER_ITEM
 from rlm_core.cost.input_names import InputNames, input_names
 from rlm_core.types import CodeText, CostOrigin, CostTerm, GrowthEstimate
 
-from .growth_terms import STEEP_CLASSES, STEEP_DEGREE, TYPICAL_SIZE, UNKNOWN_CALL_SECONDS, USUAL_SIZE
+from .growth_terms import STEEP_CLASSES, STEEP_DEGREE, TYPICAL_SIZE, USUAL_SIZE
 
 _PART_OF_LARGEST = 0.3
 """The least part of the most expensive place's cost at which another place is named with it."""
@@ -20,6 +20,8 @@ _MANY = 1_000.0
 """The items at which a place with a cure has to be a large part of the latency."""
 _LEAST_PART = 0.3
 _LEAST_SECONDS = 1e-4
+_EXPENSIVE_CALL_SECONDS = 5e-5
+"""What a call of unknown cost counts here: a place is named if it is much of the cost next to slow calls too."""
 
 
 def growth_origins(code: CodeText, estimate: GrowthEstimate) -> list[CostOrigin]:
@@ -74,7 +76,7 @@ def curable_places(code: CodeText) -> list[CostOrigin]:
         name: _size(name) for name in names_of([*work.latency.terms, *(term for terms in calls for term in terms)])
     }
     unknown = sum(evaluated(terms, sizes).likely for terms in calls)
-    whole = evaluated(work.latency.terms, sizes).likely + UNKNOWN_CALL_SECONDS * unknown
+    whole = evaluated(work.latency.terms, sizes).likely + _EXPENSIVE_CALL_SECONDS * unknown
     amounts = [(evaluated(origin.terms, sizes).likely, origin) for origin in places]
     least = max(_LEAST_PART * whole, _LEAST_SECONDS)
     found = [(amount, origin) for amount, origin in amounts if amount >= least]

@@ -21,7 +21,7 @@ PRODUCT_SIZE = 1_000.0
 """The size of each input at which a product has to decide too: they are rarely all large at once."""
 TYPICAL_SIZE = 10.0
 """The size of what is inside an input, and of what no input names."""
-UNKNOWN_CALL_SECONDS = 2e-6
+_UNKNOWN_CALL_SECONDS = 2e-6
 _TEXTS, _TEXT = frozenset({"str", "bytes", "bytearray", "memoryview"}), 100.0
 """Texts, which have so many characters where other inputs have one item."""
 STEEP_DEGREE = 1.35
@@ -132,7 +132,7 @@ def _deciding(
     steep = [term for factors, of_group in groups.items() if _degree(factors) > STEEP_DEGREE for term in of_group]
     rest = [term for factors, of_group in groups.items() if _degree(factors) <= STEEP_DEGREE for term in of_group]
     others = evaluated(rest, sizes, TYPICAL_SIZE).likely
-    others += UNKNOWN_CALL_SECONDS * sum(evaluated(of_call, sizes, TYPICAL_SIZE).likely for of_call in calls)
+    others += _UNKNOWN_CALL_SECONDS * sum(evaluated(of_call, sizes, TYPICAL_SIZE).likely for of_call in calls)
     amounts = evaluated(steep, sizes, TYPICAL_SIZE)
     if amounts.likely < _DECIDING_SHARE * (amounts.likely + others):
         return None

@@ -98,9 +98,9 @@ def test_work_that_may_differ_in_each_iteration_is_not_the_same(body: str) -> No
 TABLES = [
     (
         "def f(df):\n    out = []\n    for i, row in df.iterrows():\n        out.append(row['a'])\n    return out\n",
-        2, "df.iterrows()", Cure.TUPLES,
+        2, "for i, row in df.iterrows()", Cure.TUPLES,
     ),
-    ("def f(df):\n    return [row['a'] for _, row in df.iterrows()]\n", 1, "df.iterrows()", Cure.TUPLES),
+    ("def f(df):\n    return [row['a'] for _, row in df.iterrows()]\n", 1, "for _, row in df.iterrows()", Cure.TUPLES),
     (
         "def f(df):\n    return df.apply(lambda row: row['a'] + row['b'], axis=1)\n",
         1, "df.apply(lambda row: row['a'] + row['b'], axis=1)", Cure.COLUMNS,
@@ -138,6 +138,11 @@ def test_what_costs_more_per_item_than_it_has_to_is_a_place_with_its_cure(
     [
         "def f(df):\n    return df.apply(lambda column: column.max())\n",  # by columns
         "def f(df):\n    for row in df.itertuples():\n        print(row.a)\n",
+        "def f(df):\n    return df.apply(lambda row: check(row), axis=1)\n",  # needs the row as a whole
+        "def f(df, check):\n    return df.apply(check, axis=1)\n",  # may do anything
+        "def f(df):\n    for _, row in df.iterrows():\n        show(row)\n",  # passes the row on as a whole
+        "def f(df):\n    for _, row in df.iterrows():\n        print(row.reset_index())\n",
+        "def f(names, config):\n    for name in names:\n        load(name, dict(config))\n",  # may change its copy
         "def f(df, names):\n    for name in names:\n        print(df.loc[df.a == name, 'b'])\n",  # many rows
         "def f(df):\n    first = df.iloc[0]\n    return df.loc[3, 'a'], first\n",  # in no loop
         "def f(tables):\n    return pd.concat([one.head() for one in tables])\n",  # of all parts at once

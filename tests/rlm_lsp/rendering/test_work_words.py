@@ -27,9 +27,9 @@ from rlm_core.types import (
     WorkFacts,
 )
 from rlm_lsp.rendering.agent_answers import ratio_line, unit_lines
-from rlm_lsp.rendering.growth_words import growth_lines
+from rlm_lsp.rendering.growth_words import curable_lines, curable_place, growth_lines
 from rlm_lsp.rendering.json_rows import unit_row
-from rlm_lsp.rendering.prediction_cells import cost_rows
+from rlm_lsp.rendering.prediction_cells import cost_rows, notes
 from rlm_lsp.rendering.work_words import costly_lines, facts, unknown_waits
 
 from .hovers import whole_hover
@@ -433,3 +433,28 @@ def test_the_lines_that_cost_most_run_wait_or_call(make_prediction: MakePredicti
     slept = costly_lines(unit(WorkFacts(CostFacts(causes=(loop,)), waits=(wait,))), make_prediction(2.3, 2.4))
     assert [words for _, words in slept] == ["waits 2 s"]
     assert not costly_lines(unit(None), make_prediction(0.3, 0.4))
+
+
+def test_rows_of_a_table_are_named_with_what_reads_them_faster() -> None:
+    text = b"def totals(orders):\n    return [row['price'] * row['count'] for _, row in orders.iterrows()]\n"
+    [analysed] = Analyser().analyse(ParsedSource(text, "python"))
+    [[latency]] = load().predict([analysed.code], [[Query("latency")]])
+    place = "much of the latency is from line 2, `for _, row in orders.iterrows()`"
+    cure = "`itertuples`, or a `zip` of the columns, makes no `Series` for each row"
+    assert curable_lines(analysed, [latency]) == [f"{place}: {cure}"]
+    assert cure in whole_hover(analysed, [latency], markdown=True)
+    assert curable_place(analysed, [latency]) == (1, "for _, row in orders.iterrows()")
+    assert place.replace("`", "") in notes(analysed, [latency])
+    [origin] = unit_row("a.py", analysed, latency)["curable"]
+    assert origin == {"line": 2, "text": "for _, row in orders.iterrows()", "loops": [], "cure": "tuples"}
+    [[memory]] = load().predict([analysed.code], [[Query("memory")]])
+    assert curable_lines(analysed, [memory]) == unit_row("a.py", analysed, memory)["curable"] == []
+
+
+def test_a_line_that_a_growth_names_is_not_named_twice() -> None:
+    text = b"def count(words: list[str], known: list[str]):\n    return [word for word in words if word in sorted(known)]\n"
+    [analysed] = Analyser().analyse(ParsedSource(text, "python"))
+    [[latency]] = load().predict([analysed.code], [[Query("latency")]])
+    assert latency.growth is not None and latency.growth.is_claim
+    assert "once before the loop" in " ".join(growth_lines(analysed, [latency]))
+    assert curable_lines(analysed, [latency]) == []

@@ -17,7 +17,7 @@ from . import object_sizes
 from .constructors import FileReadings, Footprint
 from .frames import Frame
 from .meter import ALWAYS, Meter, scaled
-from .origins import Place
+from .origins import ITEMS, Place
 from .quantities import ONE, ZERO, Quantity, Range, constant, larger, mixed, of_size
 from .syntax import BlockSyntax, Function, LoopNode, parsed_function
 from .values import NUMBERS, Value
@@ -186,15 +186,15 @@ class Context:
             self.place.noted, self.place.value_kind = self.place.node, kind
 
     @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
-        """Let a piece of syntax be the place of what is spent."""
-        outer = self.place.node
-        if self.frame.is_own:
-            self.place.node = node
+    def producing_items(self) -> Iterator[None]:
+        """Let what is spent be that of the items of the loop that is being read, not of its body."""
+        place = self.place
+        outer = place.noted, place.value_kind
+        self.note_kind(ITEMS)
         try:
             yield
         finally:
-            self.place.node = outer
+            place.noted, place.value_kind = outer
 
     def length(self, value: Value) -> Quantity:
         """Return the number of items of a value; a size named after it where that is not known."""

@@ -19,6 +19,8 @@ COSTLY_KINDS = frozenset({
     "pandas.DataFrame", "pandas.Located", "pandas.LocatedSeries", "pandas.concat", "re.compile",
 })  # fmt: skip
 """Kinds of values, and functions, of which one operation costs so much that a loop of them is worth a rewrite."""
+ITEMS = "items"
+"""The kind of a loop's place for what producing its items takes."""
 _NOTHING: Range = (0.0, 0.0, 0.0)
 
 
@@ -52,7 +54,7 @@ class PendingOrigin:
 def noted(origins: list[PendingOrigin], place: Place, amount: Quantity) -> None:
     """Note an amount that is spent at a place, if it depends on sizes or is one of :data:`COSTLY_KINDS`."""
     # Asked here too: most amounts are neither.
-    if place.node is not None and (is_growing(amount) or place.kind in COSTLY_KINDS):
+    if place.node is not None and (place.kind in COSTLY_KINDS or is_growing(amount)):
         gathered(origins, [PendingOrigin(place.node, place.kind, amount)])
 
 
@@ -82,7 +84,7 @@ def shared(origins: Iterable[PendingOrigin], share: Range) -> Iterable[PendingOr
 def gathered(origins: list[PendingOrigin], more: Iterable[PendingOrigin]) -> None:
     """Add origins to others, one per place and loops; of many those are kept that grow most."""
     for origin in more:
-        if not is_growing(origin.amount) and origin.kind not in COSTLY_KINDS:
+        if not (is_growing(origin.amount) or (origin.kind in COSTLY_KINDS and origin.amount.terms)):
             continue
         for index, other in enumerate(origins):
             if other.node is origin.node and other.loops == origin.loops and other.kind == origin.kind:

@@ -70,7 +70,7 @@ def _generated(
     iterable = evaluate(context, first.iter) if iterable is None else iterable
     note_reading(context, first.iter)
     iterable = special(context, iterable, "__iter__") or iterable
-    with context.at(first.iter):
+    with context.producing_items():
         trips = context.consume(iterable)
     loop = Loop(trips=trips)
     context.frame.loops.append(loop)

@@ -77,7 +77,7 @@ def _read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
         return
     loop = Loop(node=node)
     with context.region() as source:
-        with context.at(node.iter):
+        with context.producing_items():
             whole = context.consume(iterable)
         context.meter.spend(primitive("loop.start"))
     without_end = endless = source.endless is not None

@@ -125,6 +125,15 @@ def located(call: Call) -> Value:
     return rows(SERIES if of_column or column else FRAME, _chosen(call, whole, parts[0]))
 
 
+def first(call: Call) -> Value:
+    """``frame.head(n)`` and ``frame.tail(n)``."""
+    number = argument(call, 0, "n")
+    call.spend(seconds("pandas.frame.head"))
+    given = number.constant if number.known else 5 if number is UNKNOWN else None
+    count = constant(float(given)) if isinstance(given, int) and given > 0 else number.number
+    return rows(FRAME, count if count is not None else call.length(receiver(call)) * _SOME)
+
+
 def stored(call: Call) -> Value:
     """``frame[key] = values`` and ``frame.loc[rows, columns] = values``."""
     owner = receiver(call)
