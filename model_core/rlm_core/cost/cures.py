@@ -27,6 +27,7 @@ _PURE_METHODS = frozenset({"split", "splitlines", "lower", "upper", "strip", "jo
 # What these make can be changed: a new one is made for each iteration on purpose where something may do so.
 _FRESH = frozenset({"sorted", "set", "list", "dict", "Counter", "collections.Counter"})
 _FRESH_METHODS = frozenset({"split", "splitlines", "copy"})
+_OF_NUMBERS = frozenset({"float", "int", "abs", "round", "max", "min", "bool", "pd.isna", "pd.notna", "str"})
 _LOCATED = frozenset({"loc", "iloc", "at", "iat"})
 _TABLES = frozenset({"pandas.DataFrame", "pandas.concat"})
 PER_ITEM = frozenset({Cure.TUPLES, Cure.COLUMNS, Cure.VALUES, Cure.COLUMN, Cure.CONCAT, Cure.HOIST})
@@ -79,7 +80,7 @@ def _table_cure(origin: PendingOrigin) -> Cure | None:
         case ast.Call(func=ast.Attribute(attr="concat" | "append")) if kind in _TABLES and _is_collected(origin):
             return Cure.CONCAT
         case ast.Subscript() if _is_one_row(node, origin):
-            return Cure.VALUES
+            return Cure.VALUES if _is_used_as_values(node, origin.loops[-1]) else None
         case ast.Assign(targets=[ast.Subscript() as target]) | ast.AugAssign(target=ast.Subscript() as target):
             return Cure.COLUMN if _is_one_row(target, origin) else None
         case _:
@@ -129,6 +130,21 @@ def _is_collected(origin: PendingOrigin) -> bool:
         for loop in origin.loops
         for statement in walk(loop)
     )
+
+
+def _is_used_as_values(node: ast.Subscript, loop: ast.AST) -> bool:
+    """Return whether a loop needs single values of a row that it looks up, and not the row as a whole."""
+    for part in walk(loop):
+        if not any(child is node for child in ast.iter_child_nodes(part)):
+            continue
+        match part:
+            case ast.Assign(targets=[ast.Name(id=name)]) if not isinstance(node.slice, ast.Tuple):
+                return _is_read_by_value(name, [loop])
+            case ast.Call():
+                return isinstance(node.slice, ast.Tuple) or called_name(part) in _OF_NUMBERS
+            case _:
+                return True
+    return False
 
 
 def _is_one_row(node: ast.Subscript, origin: PendingOrigin) -> bool:

@@ -195,7 +195,10 @@ class HeadUnits:
 
 @dataclass(frozen=True, slots=True)
 class GrowthRise:
-    """A cost that grows faster with its inputs than before."""
+    """A cost that grows faster with its inputs than before.
+
+    Where the growth ``before`` is not certain enough to be stated, no place of the earlier text grows like that.
+    """
 
     metric: Metric
     before: GrowthEstimate
@@ -213,7 +216,7 @@ class GrowthRise:
         The errors for two texts that differ by an edit are nearly the same, so it is that of the less certain side, not
         a product.
         """
-        return min(self.before.probability, self.after.probability)
+        return min(self.before.probability, self.after.probability) if self.before.is_claim else self.after.probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +272,8 @@ def work_change(
     newer = {prediction.metric: prediction for prediction in reversed(answers[1])}
     pairs = [(earlier[metric], newer[metric]) for metric in newer if metric in earlier]
     rises = [rise for pair in pairs if (rise := growth_rise(*pair)) is not None and _is_shown(rise, before, after)]
+    if not rises and "latency" in newer and "latency" in earlier:
+        rises = _new_places(before, after, earlier["latency"].growth, newer["latency"].growth)
     cost = newer["latency"].median if "latency" in newer else None
     return WorkChange(tuple(rises), wait_change(before, after, cost or 0.0))
 
@@ -281,6 +286,25 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
     if old.in_worst_case != new.in_worst_case or _RANKS[new.growth_class] <= _RANKS[old.growth_class]:
         return None
     return GrowthRise(after.metric, old, new)
+
+
+def _new_places(
+    before: CodeText, after: CodeText, old: GrowthEstimate | None, new: GrowthEstimate | None
+) -> list[GrowthRise]:
+    """The rise of a latency whose earlier growth is not certain, shown by the places that make it grow.
+
+    The earlier text has no place that grows like that, and the edit removes no call of unknown cost, which may have.
+    """
+    # They need numpy, which the server imports with the model.
+    from rlm_core.inference.cost_origins import growth_origins
+
+    if old is None or new is None or old.is_claim or new.in_worst_case or before.work is None:
+        return []
+    rise, places = GrowthRise("latency", old, new), growth_origins(after, new)
+    if not rise.is_fast or not places or growth_origins(before, new) or _removes_unknown(before, after):
+        return []
+    known = {origin.place.text for origin in before.work.latency.origins}
+    return [rise] if places[0].place.text not in known else []
 
 
 def _is_shown(rise: GrowthRise, before: CodeText, after: CodeText) -> bool:
@@ -328,9 +352,14 @@ def _is_added(wait: Wait, before: CodeText, after: CodeText) -> bool:
     # The name is that of a callee's call where the callee waits; the line is that of the unit.
     here = new.across(wait.line)
     names = {last_part(wait.call)} & here or here
+    return not _removes_unknown(before, after) and any(name not in old for name in names)
+
+
+def _removes_unknown(before: CodeText, after: CodeText) -> bool:
+    """Return whether an edit removes a call of unknown cost."""
+    new = written_calls(after.text) if after.language == "python" else None
     unknown = before.work.unknown if before.work is not None else ()
-    has_removed = any(name.endswith("()") and name not in new for name, _ in unknown)
-    return not has_removed and any(name not in old for name in names)
+    return new is None or any(name.endswith("()") and name not in new for name, _ in unknown)
 
 
 def _slept(work: WorkFacts) -> float:

@@ -82,7 +82,7 @@ def regression_message(
         else:
             at = f" {size_words.ratio_sizes(change)}" if change.sizes else ""
             parts.append(f"{cost_of(unit, metric)} is predicted to grow {by}{at} since {revision}{why}")
-    parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in rises]
+    parts += [f"its {_growth(rise)}{_instead(rise)} ({_sure(rise)})" for rise in rises]
     return "; ".join(parts)
 
 
@@ -93,18 +93,23 @@ def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str, code:
     """
     first, *others = rises
     metric = labels.METRIC_WORDS[first.metric]
-    text = f"{_growth(first).removeprefix(metric)} since {revision}, instead of {first.before.growth_class}"
+    text = f"{_growth(first).removeprefix(metric)} since {revision}{_instead(first).replace(' instead', ', instead')}"
     place = (
         work_words.plain(from_lines(unit, code, first.after)) if code is not None and first.metric == "latency" else ""
     )
     parts = [f"{cost_of(unit, metric)}{text} ({_sure(first)}){place}"]
-    parts += [f"its {_growth(rise)} instead of {rise.before.growth_class} ({_sure(rise)})" for rise in others]
+    parts += [f"its {_growth(rise)}{_instead(rise)} ({_sure(rise)})" for rise in others]
     return "; ".join(parts)
 
 
 def _growth(rise: GrowthRise) -> str:
     form = work_words.plain(growth_form(rise.after))
     return f"{labels.METRIC_WORDS[rise.metric]} is predicted to grow as {form}"
+
+
+def _instead(rise: GrowthRise) -> str:
+    """`` instead of n``; empty where the earlier growth is not certain enough to be stated."""
+    return f" instead of {rise.before.growth_class}" if rise.before.is_claim else ""
 
 
 def _sure(rise: GrowthRise) -> str:

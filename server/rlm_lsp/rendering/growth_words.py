@@ -163,9 +163,10 @@ def _named(size: str) -> str:
 def rise_words(rise: GrowthRise) -> str:
     """``growth of latency from n to n^2 in `values```."""
     metric = labels.METRIC_WORDS[rise.metric]
-    return f"growth of {metric} from {rise.before.growth_class} to {growth_form(rise.after)}"
+    before = f" from {rise.before.growth_class}" if rise.before.is_claim else ""
+    return f"growth of {metric}{before} to {growth_form(rise.after)}"
 
 
 def rise_mark(rise: GrowthRise) -> str:
-    """``n → n^2``."""
-    return f"{rise.before.growth_class} → {rise.after.growth_class}"
+    """``n → n^2``; ``→ n^2`` where the earlier growth is not certain enough to be stated."""
+    return f"{rise.before.growth_class if rise.before.is_claim else ''} → {rise.after.growth_class}".lstrip()

@@ -140,6 +140,8 @@ def test_what_costs_more_per_item_than_it_has_to_is_a_place_with_its_cure(
         "def f(df):\n    for row in df.itertuples():\n        print(row.a)\n",
         "def f(df):\n    return df.apply(lambda row: check(row), axis=1)\n",  # needs the row as a whole
         "def f(df, check):\n    return df.apply(check, axis=1)\n",  # may do anything
+        "def f(df):\n    for i in range(len(df)):\n        row = df.iloc[i]\n        show(row)\n",
+        "def f(df):\n    for i in range(len(df)):\n        show(df.iloc[i])\n",
         "def f(df):\n    for _, row in df.iterrows():\n        show(row)\n",  # passes the row on as a whole
         "def f(df):\n    for _, row in df.iterrows():\n        print(row.reset_index())\n",
         "def f(names, config):\n    for name in names:\n        load(name, dict(config))\n",  # may change its copy

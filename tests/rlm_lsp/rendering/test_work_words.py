@@ -452,9 +452,10 @@ def test_rows_of_a_table_are_named_with_what_reads_them_faster() -> None:
 
 
 def test_a_line_that_a_growth_names_is_not_named_twice() -> None:
-    text = b"def count(words: list[str], known: list[str]):\n    return [word for word in words if word in sorted(known)]\n"
+    text = b"def f(words: list[str], known: list[str]):\n    return [word for word in words if word in sorted(known)]\n"
     [analysed] = Analyser().analyse(ParsedSource(text, "python"))
     [[latency]] = load().predict([analysed.code], [[Query("latency")]])
-    assert latency.growth is not None and latency.growth.is_claim
+    assert latency.growth is not None
+    assert latency.growth.is_claim
     assert "once before the loop" in " ".join(growth_lines(analysed, [latency]))
     assert curable_lines(analysed, [latency]) == []

@@ -232,6 +232,12 @@ def is_array(value: object) -> bool:
     return cls.__name__ == "ndarray" and cls.__module__ == "numpy"
 
 
+def is_table(value: object) -> bool:
+    """Return whether a value is a table or a column of pandas; pandas is not imported."""
+    cls = type(value)
+    return cls.__name__ in ("DataFrame", "Series") and cls.__module__.partition(".")[0] == "pandas"
+
+
 def _content(base: type, value: Any) -> Any:
     """Return the value of a builtin type that an instance of a subclass holds."""
     plain: Any = base

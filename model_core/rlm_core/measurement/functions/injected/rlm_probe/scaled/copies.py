@@ -17,6 +17,7 @@ from ..plain_data import (
     is_array,
     is_heap_type,
     is_iterator,
+    is_table,
     new_instance,
     rest_of,
     set_attributes,
@@ -45,7 +46,7 @@ def clone(value: Any, memo: dict[int, Any] | None = None) -> Any:
             return made
     if cls in _MUTABLE:
         return _clone_container(cls, value, memo)
-    if cls in (bytearray, array.array) or is_array(value):
+    if cls in (bytearray, array.array) or is_array(value) or is_table(value):
         made = value[:] if cls in (bytearray, array.array) else value.copy()
     elif cls in (io.StringIO, io.BytesIO):
         made = cls(value.getvalue(), newline="") if cls is io.StringIO else cls(value.getvalue())
@@ -124,6 +125,8 @@ def same(left: Any, right: Any, seen: set[int] | None = None) -> bool:
         return same(left.__self__, right.__self__, seen)
     if cls is functools.partial:
         return same((left.func, left.args, left.keywords), (right.func, right.args, right.keywords), seen)
+    if is_table(left):
+        return bool(left.equals(right))
     if is_array(left):
         return left.shape == right.shape and bool(left.tobytes() == right.tobytes())
     if is_heap_type(cls) and not isinstance(left, type):
