@@ -52,10 +52,10 @@ in_host() {
         in_vscode host.mjs "$server" "$workspace"
 }
 
-# The file that vscode-extension/images has.
+# The files that vscode-extension/images has: `animated THEME FILE`.
 animated() {
-    in_vscode animation.mjs "$checkout/vscode-extension/rlm-lsp.vsix" "$workspace" "$workspace/frames" &&
-        "$PYTHON" "$vscode/animate.py" "$workspace/frames" "$pictures/vscode/edit.gif"
+    in_vscode animation.mjs "$checkout/vscode-extension/rlm-lsp.vsix" "$workspace" "$workspace/frames" "$1" &&
+        "$PYTHON" "$vscode/animate.py" "$workspace/frames" "$pictures/vscode/$2"
 }
 
 in_terminal() {
@@ -77,7 +77,8 @@ of_vscode() {
     part "VS Code: a person's way" in_vscode journey.mjs "$vsix" "$workspace" "$pictures/vscode"
     if ls "$workspace"/home/user/User/globalStorage/rlm-lsp.rlm-lsp/server/*/installed.json >/dev/null 2>&1; then
         part "VS Code: ${after[0]}" in_host
-        part "VS Code: ${after[1]}" animated
+        part "VS Code: ${after[1]}, dark" animated "Dark Modern" edit.gif
+        part "VS Code: ${after[1]}, light" animated "Light Modern" edit-light.gif
         part "VS Code: ${after[2]}" in_vscode failures.mjs "$vsix" "$workspace" "$pictures/vscode"
         part "VS Code: ${after[3]}" in_vscode trust.mjs "$vsix" "$workspace" "$pictures/vscode"
         part "VS Code: ${after[4]}" in_vscode full_model.mjs "$vsix" "$workspace" "$pictures/vscode"

@@ -1,8 +1,8 @@
 /**
  * The frames of the README's animation, from the real editor: an edit, the mark at the function, the hover with what makes
  * its cost grow, the curve behind it, the way to the line, and the cure. Runs after `journey.mjs`, which installs the server.
- * `node animation.mjs VSIX WORKSPACE FRAMES [INTERPRETER]` writes the frames and how long each is shown, and exits with 1
- * at the first thing that is not as it should be. With an interpreter, its server is used.
+ * `node animation.mjs VSIX WORKSPACE FRAMES THEME [INTERPRETER]` writes the frames in a theme and how long each is shown,
+ * and exits with 1 at the first thing that is not as it should be. With an interpreter, its server is used.
  */
 
 import { rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { until } from './driver.mjs';
 import { Person } from './person.mjs';
 
 const [vsix, workspace, frames] = process.argv.slice(2, 5).map((name) => path.resolve(name));
-const interpreter = process.argv[5];
+const [theme, interpreter] = process.argv.slice(5);
 const home = path.join(workspace, 'home');
 const CLIP = { x: 0, y: 35, width: 1180, height: 560 };
 const KEYS_PER_FRAME = 3;
@@ -37,6 +37,7 @@ const person = await Person.at({
     'rlm-lsp.hintsShown': 'relevant',
     'rlm-lsp.metrics': ['latency'],
     'workbench.activityBar.location': 'hidden',
+    'workbench.colorTheme': theme,
     'workbench.layoutControl.enabled': false,
     ...(interpreter !== undefined ? { 'rlm-lsp.interpreter': [interpreter] } : {}),
   },

@@ -114,6 +114,27 @@ const steps = [
     },
   ],
   [
+    'rows of a table that are read one at a time: the hover with a cheaper rewrite in each theme, and the way to the line',
+    async () => {
+      await person.open('tests/totals.py');
+      await person.hintsLike('of the loop', isCost);
+      const told = page.locator('.monaco-hover', { hasText: 'itertuples' }).first();
+      await inThemes(async () => {
+        await page.keyboard.press('Escape');
+        await told.waitFor({ state: 'hidden' });
+        await person.pointAt('def total', 'total');
+        await told.waitFor();
+      }, 'cheaper-rewrite');
+      await page.keyboard.press('Escape');
+      await page.locator('.view-line', { hasText: 'def total' }).locator('span', { hasText: 'total' }).last().click();
+      await page.keyboard.press('Control+.');
+      const way = page.locator('.action-widget .monaco-list-row', { hasText: 'takes much of the time' });
+      await way.waitFor();
+      await way.click();
+      await page.locator('.statusbar', { hasText: 'Ln 8' }).waitFor();
+    },
+  ],
+  [
     'sizes: hints at them, the table of a hover, the plot in its details in both themes, a budget at a size',
     async () => {
       await person.open('sizes.py');

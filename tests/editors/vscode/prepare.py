@@ -117,6 +117,17 @@ def allowed(users: list[int], blocked: list[int]) -> list[int]:
     known = set(blocked)
     return [user for user in users if user not in known]
 '''
+TOTALS = '''"""The sales of a shop."""
+
+import pandas as pd
+
+
+def total(orders: pd.DataFrame) -> float:
+    result = 0.0
+    for _, row in orders.iterrows():
+        result += row["price"] * row["count"]
+    return result
+'''
 BUDGETS = [digit * 10.0**power for power in range(-7, 0) for digit in (1, 2, 3, 5)]
 CELLS = {
     "resnet-like": ("nor_conv_3x3", "nor_conv_3x3", "nor_conv_3x3", "skip_connect", "nor_conv_3x3", "nor_conv_3x3"),
@@ -229,6 +240,7 @@ def write(folder: Path, edit: Edit) -> None:
     (shop / "report.py").write_text(REPORT)
     (shop / "checkout.py").write_text(CHECKOUT)
     (shop / "tests" / "blocked.py").write_text(BLOCKED)
+    (shop / "tests" / "totals.py").write_text(TOTALS)
     # Only functions of a package have tests that measure them.
     (shop / "toolbox").mkdir()
     (shop / "toolbox" / "__init__.py").touch()
