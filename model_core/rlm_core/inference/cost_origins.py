@@ -30,6 +30,17 @@ def growth_origins(code: CodeText, estimate: GrowthEstimate) -> list[CostOrigin]
     Those count whose cost grows faster than linearly in the inputs of the claim, at the sizes at which a steep term is
     looked for; several only where each has a large part. Empty for a claim that no place of the text explains.
     """
+    amounts = _amounts(code, estimate)
+    return [origin for amount, origin in amounts if amount >= _PART_OF_LARGEST * amounts[0][0]]
+
+
+def seconds_of_growth(code: CodeText, estimate: GrowthEstimate) -> float:
+    """What the places that make a latency grow as an estimate claims take together at large sizes."""
+    return sum(amount for amount, _ in _amounts(code, estimate))
+
+
+def _amounts(code: CodeText, estimate: GrowthEstimate) -> list[tuple[float, CostOrigin]]:
+    """The places that make a latency grow as an estimate claims, with their seconds at large sizes."""
     if code.work is None or code.basis != "call" or not estimate.is_claim or estimate.growth_class not in STEEP_CLASSES:
         return []
     names = input_names(code.text, is_function=True)
@@ -40,8 +51,7 @@ def growth_origins(code: CodeText, estimate: GrowthEstimate) -> list[CostOrigin]
         at = {name: USUAL_SIZE for name in names_of(terms) if _is_counted(names.of(name), sizes)}
         if terms and (amount := evaluated(terms, at, TYPICAL_SIZE).likely) > 0:
             amounts.append((amount, origin))
-    amounts.sort(key=lambda entry: -entry[0])
-    return [origin for amount, origin in amounts if amount >= _PART_OF_LARGEST * amounts[0][0]]
+    return sorted(amounts, key=lambda entry: -entry[0])
 
 
 def _explains(term: CostTerm, names: InputNames, sizes: Set[str]) -> bool:

@@ -48,6 +48,8 @@ _RANKS: Mapping[GrowthClass, int] = {
 LEAST_WAIT_SHARE = 0.2
 # Two lengths of a wait that differ by less are the same to a reader: both are shown with two digits.
 _LONGER = 1.25
+# Of two texts that grow alike the slower takes less than this many times as long, as a rule.
+_FAR_LESS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,17 +293,22 @@ def growth_rise(before: Prediction, after: Prediction) -> GrowthRise | None:
 def _new_places(
     before: CodeText, after: CodeText, old: GrowthEstimate | None, new: GrowthEstimate | None
 ) -> list[GrowthRise]:
-    """The rise of a latency whose earlier growth is not certain, shown by the places that make it grow.
+    """The rise of a latency that is shown by the place that makes it grow.
 
-    The earlier text has no place that grows like that, and the edit removes no call of unknown cost, which may have.
+    Places of the earlier text that grow like that cost far less, and the edit removes no call of unknown cost, which
+    may have. An earlier growth that is certain has to be slower.
     """
     # They need numpy, which the server imports with the model.
-    from rlm_core.inference.cost_origins import growth_origins
+    from rlm_core.inference.cost_origins import growth_origins, seconds_of_growth
 
-    if old is None or new is None or old.is_claim or new.in_worst_case or before.work is None:
+    if old is None or new is None or new.in_worst_case or before.work is None:
+        return []
+    if old.is_claim and _RANKS.get(new.growth_class, 0) <= _RANKS.get(old.growth_class, 0):
         return []
     rise, places = GrowthRise("latency", old, new), growth_origins(after, new)
-    if not rise.is_fast or not places or growth_origins(before, new) or _removes_unknown(before, after):
+    if not rise.is_fast or not places or _removes_unknown(before, after):
+        return []
+    if seconds_of_growth(before, new) > seconds_of_growth(after, new) / _FAR_LESS:
         return []
     known = {origin.place.text for origin in before.work.latency.origins}
     return [rise] if places[0].place.text not in known else []

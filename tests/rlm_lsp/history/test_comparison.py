@@ -375,3 +375,38 @@ def test_a_rise_that_the_texts_do_not_show_is_not_reported(make_prediction: Make
 )
 def test_a_longer_wait_is_not_a_new_one(change: WaitChange, is_new: bool) -> None:
     assert change.is_new is is_new
+
+
+UNIQUE = """def unique(names):
+    known = {made}
+    for name in names:
+        if name in known:
+            name += "'"
+        known.{add}(name)
+    return {result}
+"""
+SLOW, FAST = (
+    UNIQUE.format(made="[]", add="append", result="known"),
+    UNIQUE.format(made="set()", add="add", result="len(known)"),
+)
+SORTED = "def unique(names):\n    return [name for name in names if name in sorted(names)]\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rises"),
+    [
+        (FAST, SLOW, True),
+        (SLOW, FAST, False),
+        (SLOW, SLOW.replace('"\'"', '"+"'), False),
+        (SORTED, SLOW, False),  # grew like that before
+        ("def unique(names):\n    return load(names)\n", SLOW, False),  # a call that is gone may have grown like that
+    ],
+)
+def test_a_place_that_makes_a_latency_grow_shows_a_rise(
+    make_prediction: MakePrediction, before: str, after: str, rises: bool
+) -> None:
+    [old], [new] = (Analyser().analyse(ParsedSource(text.encode(), "python")) for text in (before, after))
+    earlier = make_prediction(growth=GrowthEstimate("n", 0.7, ("names",)))  # too uncertain to be stated
+    now = make_prediction(growth=GrowthEstimate("n^2", 0.8, ("names",)))
+    found = work_change(old.code, new.code, ([earlier], [now])).growth
+    assert [(rise.after.growth_class, rise.probability) for rise in found] == ([("n^2", 0.8)] if rises else [])
