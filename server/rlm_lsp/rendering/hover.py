@@ -102,8 +102,8 @@ def hover_text(
 ) -> HoverText:
     """The text of a hover, as Markdown or plain text.
 
-    The summary has the table, what its range means, the change since ``HEAD``, the budgets, the main cause and the
-    growth.
+    The summary has the table, what its range means, the change since ``HEAD``, the budgets, lines with a cheaper
+    rewrite, the main cause and the growth.
 
     Args:
         analysed: the unit.
@@ -137,9 +137,9 @@ def hover_text(
     # Only a change is worth a line here.
     first = [f"against HEAD: {against_head}"] if against_head not in ("", UNCHANGED) else []
     first += [_budget(budget, prediction, quote) for budget, prediction in budgets]
+    first += growth_words.curable_lines(analysed, predictions)
     first += causes[:1]
     first += growth_words.growth_lines(analysed, predictions)
-    first += growth_words.curable_lines(analysed, predictions)
     first += map(quote, launch_words.hover_lines(answered))
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):

@@ -8,7 +8,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { until } from './driver.mjs';
 import { Person } from './person.mjs';
 
 const [vsix, workspace, frames] = process.argv.slice(2, 5).map((name) => path.resolve(name));
@@ -95,13 +94,7 @@ try {
   const told = page.locator('.monaco-hover', { hasText: 'finds an item' }).first();
   await told.waitFor();
   await frame(2500);
-  await told.hover();
-  const place = told.locator('code', { hasText: 'user not in' }).first();
-  await until('the line in the hover', async () => {
-    await page.mouse.wheel(0, 100);
-    const [code, hover] = [await place.boundingBox(), await told.boundingBox()];
-    return code.y + code.height + 10 < hover.y + hover.height;
-  });
+  await person.scrollTo(told, 'user not in');
   await frame(4000);
   await page.locator('.monaco-hover a', { hasText: 'Details' }).first().click();
   const plot = person.network().locator('svg.plot').first();

@@ -124,6 +124,7 @@ const steps = [
         await told.waitFor({ state: 'hidden' });
         await person.pointAt('def total', 'total');
         await told.waitFor();
+        await person.scrollTo(told, 'itertuples');
       }, 'cheaper-rewrite');
       await page.keyboard.press('Escape');
       await page.locator('.view-line', { hasText: 'def total' }).locator('span', { hasText: 'total' }).last().click();

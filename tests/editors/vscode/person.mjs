@@ -160,6 +160,20 @@ export class Person {
     );
   }
 
+  /** Scroll a hover until a piece of code in it can be seen. */
+  async scrollTo(hover, hasText) {
+    await hover.hover();
+    const place = hover.locator('code', { hasText }).first();
+    await until(`${hasText} in the hover`, async () => {
+      const [code, around] = [await place.boundingBox(), await hover.boundingBox()];
+      if (code.y + code.height + 10 < around.y + around.height) {
+        return true;
+      }
+      await this.page.mouse.wheel(0, 100);
+      return false;
+    });
+  }
+
   /** Put the mouse on a word of a line. */
   async pointAt(line, word) {
     await this.page.locator('.view-line', { hasText: line }).locator('span', { hasText: word }).last().hover();

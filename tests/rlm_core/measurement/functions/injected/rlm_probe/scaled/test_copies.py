@@ -74,3 +74,13 @@ def test_other_values_that_change_are_copied(value: Any) -> None:
     else:
         next(copied)
     assert not same(value, copied)
+
+
+def test_a_table_is_copied_with_its_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    copy = clone(table)
+    assert same(copy, table)
+    copy["a"] = 0
+    assert not same(copy, table)
+    assert list(table["a"]) == [1, 2]
