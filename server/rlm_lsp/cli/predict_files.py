@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from rlm_core import RlmError, SourceError
-from rlm_core.errors import AnalysisError
+from rlm_core.errors import AnalysisError, TooComplexError
 from rlm_core.inference.query_selection import QuerySelection, queries_for
 from rlm_core.queries.analysis import AnalysedUnit, Analyser
 from rlm_core.queries.file_units import TextUnits, file_units
@@ -154,6 +154,9 @@ def _analysed(analyser: Analyser, source: SourceFile) -> _AnalysedFile:
         if not found:
             notes += _why_no_unit(source, texts)
     except AnalysisError as error:
+        if isinstance(error, TooComplexError) and not source.named and source.path.suffix != ".py":
+            # So long a file is no solution of a programming problem, such as a table of translations in `.ts`.
+            return _AnalysedFile(source, counts=False)
         return _AnalysedFile(source, error=f"{source.path}: {error}")
     except RlmError as error:
         return _AnalysedFile(source, error=str(error))

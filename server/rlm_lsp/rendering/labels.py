@@ -338,6 +338,9 @@ def _includes_waits(prediction: Prediction) -> bool:
     return prediction.source in ("measured", "curve")
 
 
+_NEARLY_ALL = 0.9  # of the calls, which enter a loop over an input
+
+
 def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
     """Return what a unit waits for, in at least two forms, the longest first; empty if it does not wait."""
     known = _together([wait for wait in work.waits if wait.kind is WaitKind.TIME])
@@ -349,13 +352,14 @@ def _waits(prediction: Prediction, work: WorkFacts) -> tuple[str, ...]:
     length = ""
     compact: tuple[str, ...] = ()
     # A loop over an input waits for one item at the least, if there is one.
-    each = sum(wait.seconds.likely for wait in times if wait.per and wait.seconds is not None)
+    certain = [wait.seconds for wait in times if wait.per and wait.share >= _NEARLY_ALL]
+    each = sum(seconds.likely for seconds in certain if seconds is not None)
     if known.least + each >= max(LEAST_WAIT, least):
         length = f"≥{quantity('latency', known.least + each)}"
     elif times:
-        if not kinds and any(wait.seconds is None for wait in times):
+        if not kinds and any(wait.seconds is None or wait.per for wait in times):
             kinds.add(WaitKind.TIME)
-        elif max(LEAST_WAIT, least) <= known.most < math.inf:
+        elif max(LEAST_WAIT, least) <= known.most < math.inf and not any(wait.per for wait in times):
             length = f"≤{quantity('latency', known.most)}"
     names = [
         f"{times_each(given[kind])} {word}" if given.get(kind) else word

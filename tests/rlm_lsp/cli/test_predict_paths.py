@@ -208,3 +208,11 @@ def test_a_text_that_is_too_complex_is_one_line_and_the_others_are_predicted(tmp
     assert {row["qualname"] for row in rows_of(result)} == {"f"}
     error = result.stderr.splitlines()[0]
     assert error == f"rlm-lsp: error: {tmp_path / 'b.py'}: too complex to analyse: more than 5000 functions"
+
+
+def test_a_long_file_that_is_no_program_fails_only_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(n):\n    return n\n")
+    table = tmp_path / "german.ts"
+    table.write_text("<TS><message>" + "text " * 60_000 + "</message></TS>\n")
+    assert predict(tmp_path, "--format", "json").exit_code == 0
+    assert predict(table, "--format", "json").exit_code == 2

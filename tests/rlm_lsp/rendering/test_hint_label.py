@@ -133,6 +133,8 @@ NETWORK = wait(WaitKind.NETWORK)
         ([wait(WaitKind.TIME, 0.0, 5.0, 30.0, share=0.4)], 5.00002, "≤30 s waits · 20 µs"),
         # A loop over an input: no item at the least, and no bound above.
         ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",))], 0.50002, "≥500 ms waits · 20 µs"),
+        # Some calls find what they wait for at once, and others wait more than once.
+        ([replace(wait(WaitKind.TIME, 0.0, 0.7, 2.0, share=0.8), per=("?1",))], 0.70002, "waits: sleep · 20 µs"),
         ([replace(wait(WaitKind.TIME, 0.0, 0.5, 0.5), per=("jobs",)), ONE_SECOND], 1.50002, "≥1.5 s waits · 20 µs"),
         ([replace(wait(WaitKind.TIME, 0.0, 0.0, 5.0, share=0.05), on_error=True)], 8.5e-5, "10–160 µs"),
         ([Wait(WaitKind.THREAD, 0, "lock.acquire")], 8.5e-5, "10–160 µs"),

@@ -74,8 +74,8 @@ def _call_of(context: Context, node: ast.Call) -> Value:
                 evaluate(context, argument)
         return UNKNOWN
     if node not in context.awaited and _is_coroutine(context, target):
-        # It runs later, if at all: the result is an object that something else awaits.
-        with in_the_background(context):
+        # It runs later, if at all: the result is an object that something else awaits. A plain function never does.
+        with left_alone(context) if isinstance(context.frame.node, ast.FunctionDef) else in_the_background(context):
             return _result_of(context, node, name, target, receiver)
     result = _result_of(context, node, name, target, receiver)
     note_usual_wait(context, node, target, receiver)

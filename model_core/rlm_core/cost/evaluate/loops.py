@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 
-from rlm_core.types import CauseKind
+from rlm_core.types import CauseKind, WaitKind
 
 from ..bounds.amortised import resumed_trips
 from ..bounds.conditions import ends_inside, iterations_until_exit
@@ -36,7 +37,7 @@ from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
-from ..domain.syntax import BlockSyntax, LoopNode
+from ..domain.syntax import BlockSyntax, LoopNode, called_name, walk
 from ..domain.values import Entries, Value, literal, number_of
 from ..library.unit_costs import each, primitive, seconds
 from .bindings import bind_items, bind_target
@@ -59,6 +60,7 @@ _COPIED = frozenset({"tuple", "bytes", "frozenset"})
 _SIZED = frozenset({
     "list", "tuple", "set", "frozenset", "dict", "str", "bytes", "deque", "bytearray", "object",
 })  # fmt: skip
+_TRIES = re.compile(r"retr(y|ies)|attempt|tries")
 Change = tuple[Quantity | None, Quantity | None, Quantity]
 """The amounts that an iteration adds to the size, number and bytes of a name."""
 
@@ -173,6 +175,8 @@ def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Val
     goes_on = total.reach
     returned = context.block(node).returns
     total.reach = ALWAYS
+    if _tries_again(node):
+        _wait_on_error(total)
     outer.add(total)
     if returned and goes_on != ALWAYS:
         has_break = context.block(node).breaks
@@ -193,6 +197,22 @@ def _left_by(context: Context, node: LoopNode, going: Range) -> Range:
     if not block.breaks and not block.returns:
         return ALWAYS
     return (going[0], max(going[1], 0.7), 1.0)
+
+
+def _tries_again(node: LoopNode) -> bool:
+    """Return whether a loop is over tries and sleeps only before another one: most calls leave it at the first."""
+    heads = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
+    if not any(_TRIES.search(ast.unparse(head).lower()) for head in heads):
+        return False
+    handled = {part for handler in walk(node) if isinstance(handler, ast.ExceptHandler) for part in walk(handler)}
+    parts = [part for statement in node.body for part in walk(statement) if part not in handled]
+    exits = [part.lineno for part in parts if isinstance(part, (ast.Return, ast.Break))]
+    sleeps = [part.lineno for part in parts if isinstance(part, ast.Call) and called_name(part).endswith("sleep")]
+    return bool(exits and sleeps) and min(exits) < min(sleeps)
+
+
+def _wait_on_error(meter: Meter) -> None:
+    meter.waits = [replace(wait, on_error=wait.on_error or wait.kind is WaitKind.TIME) for wait in meter.waits]
 
 
 def read_loop(
@@ -321,6 +341,8 @@ def read_loop(
         frame.results[index] = (weight * 0.5, value)
     kind = "loop.for" if not isinstance(node, ast.While) else "loop.while"
     body.spend(primitive(kind))
+    if _tries_again(node):
+        _wait_on_error(body)
     grown = frame.held
     body.peak, peak = ZERO, body.peak
     if not isinstance(node, ast.While):

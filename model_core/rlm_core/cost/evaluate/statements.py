@@ -234,14 +234,14 @@ def _in_view_of_exits(context: Context, node: ast.If, condition: Condition) -> C
 def _returns_kept(context: Context, node: ast.If, branch: Sequence[ast.stmt]) -> bool:
     """Return whether a branch returns what it tests for, and what the function keeps for later calls elsewhere.
 
-    That is a global name, or an attribute or item of something outside the function.
+    That is a global name, or an attribute of something outside the function. A cache with a key is none: many calls
+    have a new key.
     """
     function, last = context.frame.node, branch[-1]
     value = last.value if isinstance(last, ast.Return) else None
-    if function is None or not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+    if function is None or not isinstance(value, (ast.Name, ast.Attribute)):
         return False
-    tested = value.value if isinstance(value, ast.Subscript) else value
-    if ast.unparse(tested) not in {ast.unparse(part) for part in walk(node.test) if isinstance(part, type(tested))}:
+    if ast.unparse(value) not in {ast.unparse(part) for part in walk(node.test) if isinstance(part, type(value))}:
         return False
     parts = list(walk(function))
     if isinstance(value, ast.Name) and not any(

@@ -126,6 +126,8 @@ def test_what_runs_for_ever_in_the_background_does_not_keep_the_function() -> No
         "def f(self, loop):\n    loop.create_task(work(3))\n",
         "async def f(self):\n    asyncio.create_task(work(3))\n",
         "async def f(self):\n    self.task = asyncio.create_task(work(3))\n",
+        # A plain function makes a coroutine, which something else runs.
+        "def f(self, runner):\n    runner.submit(work(3))\n",
     ],
 )
 def test_a_task_that_nothing_joins_costs_its_start_alone(text: str) -> None:

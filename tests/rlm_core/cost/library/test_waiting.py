@@ -142,6 +142,23 @@ def test_another_try_after_an_error_is_not_likely() -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "on_error"),
+    [
+        ("for _ in range(self.retries):\n        if self.get():\n            return\n        time.sleep(2)", True),
+        ("for attempt in range(3):\n        if self.get():\n            return\n        time.sleep(2)", True),
+        ("while tries < 9:\n        tries += 1\n        if self.ok:\n            break\n        time.sleep(2)", True),
+        # A pause before each try, and a loop until something is there.
+        ("for attempt in range(3):\n        time.sleep(2)\n        if self.get():\n            return", False),
+        ("while True:\n        if self.get():\n            return\n        time.sleep(2)", False),
+    ],
+)
+def test_a_sleep_before_another_try_is_one_after_an_error(body: str, on_error: bool) -> None:
+    facts = work_facts(f"def f(self, tries):\n    {body}\n")
+    assert facts is not None
+    assert [wait.on_error for wait in facts.waits] == [on_error]
+
+
+@pytest.mark.parametrize(
     ("call", "waits"),
     [
         ("self.session.get(User, key, options=x)", True),
