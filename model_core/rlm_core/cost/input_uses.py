@@ -70,24 +70,19 @@ class InputUses:
         return tuple(name for name, _ in ranked[:_MOST_INPUTS])
 
     @property
-    def passed_on(self) -> frozenset[str]:
-        """The ``*args`` and ``**kwargs`` that the text passes on or looks into, and never goes through.
+    def arguments(self) -> frozenset[str]:
+        """The ``**kwargs``, and the ``*args`` that the text passes on or looks into, and never goes through.
 
         Their size is the number of arguments in a call, which no input makes large.
         """
-        if not self._rest or self._function is None:
+        if not self._rest or not isinstance(self._function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return frozenset()
-        looked_up: set[ast.AST] = set()
-        for node in walk(self._function):
-            match node:
-                case ast.Starred(value=value) | ast.keyword(arg=None, value=value) | ast.Subscript(value=value):
-                    looked_up.add(value)
-                case ast.Attribute(value=value, attr="get" | "pop" | "setdefault"):
-                    looked_up.add(value)
-                case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]):
-                    looked_up.add(value)
+        looked_up = {
+            node.value for node in walk(self._function) if isinstance(node, (ast.Starred, ast.Subscript, ast.Attribute))
+        }
         used = {node.id for node in walk(self._function) if isinstance(node, ast.Name) and node not in looked_up}
-        return self._rest - used
+        keywords = self._function.args.kwarg
+        return (self._rest - used) | ({keywords.arg} if keywords is not None else set())
 
     def features(self, name: str) -> list[float]:
         """The counts of :data:`USES` of an input, then what :data:`OF_INPUT` names."""

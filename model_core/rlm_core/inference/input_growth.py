@@ -200,11 +200,11 @@ class InputGrowthHead:
     def estimates(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
         """The growth of latency and memory of a function; empty for one without inputs.
 
-        None is stated that is only in the number of arguments which a call passes on: no input makes that large.
+        None is stated that is only in the number of arguments of a call: no input makes that large.
         """
         found = self._estimates(code)
-        passed_on = input_uses(code.text).passed_on if found else frozenset()
-        return {metric: one for metric, one in found.items() if not one.sizes or not passed_on.issuperset(one.sizes)}
+        arguments = input_uses(code.text).arguments if found else frozenset()
+        return {metric: one for metric, one in found.items() if not one.sizes or not arguments.issuperset(one.sizes)}
 
     def _estimates(self, code: CodeText) -> Mapping[str, GrowthEstimate]:
         inputs = inputs_of(code)

@@ -155,7 +155,7 @@ def _analysed(analyser: Analyser, source: SourceFile) -> _AnalysedFile:
             notes += _why_no_unit(source, texts)
     except AnalysisError as error:
         if isinstance(error, TooComplexError) and not source.named and source.path.suffix != ".py":
-            # So long a file is no solution of a programming problem, such as a table of translations in `.ts`.
+            # Solutions of programming problems are shorter. It may be a table of translations in `.ts`.
             return _AnalysedFile(source, counts=False)
         return _AnalysedFile(source, error=f"{source.path}: {error}")
     except RlmError as error:
