@@ -1,10 +1,11 @@
-"""``rlm-lsp serve`` and ``mcp`` as forks of a process that has imported them: imports take longer than most tests do.
+"""Python programs as forks of a process that has imported their libraries, which takes longer than most tests do.
 
-The server is a process with the client's pipes, environment and folder, and its exit status is passed on; only its
-imports are done before. Tests about starting and ending start the command itself.
+A program is a process with its caller's pipes, environment and folder, and its exit status is passed on; only its
+imports are done before. Tests about starting and ending start the interpreter itself.
 
-As a program, ``warm_server.py SOCKET ARGUMENTS`` asks for such a server and becomes its stand-in: the client started
-this process, and sees it end as the server ends. It imports little, as it runs once per server.
+As a program, ``warm_server.py SOCKET ARGUMENTS`` asks for such a process and becomes its stand-in: the caller started
+this process, and sees it end as the program ends; a program whose stand-in is killed is terminated. It imports little,
+as it runs once per program. Arguments are those of an interpreter: ``-m MODULE ...`` or ``FILE ...``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import atexit
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -22,42 +24,61 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
-COLD: tuple[str, ...] = (sys.executable, "-m", "rlm_lsp")
+MODULE = ("-m", "rlm_lsp")
+COLD: tuple[str, ...] = (sys.executable, *MODULE)
 
-_LIBRARIES = (
+_SERVER = (
     *("rlm_lsp.cli.serve", "rlm_lsp.mcp.server", "numpy", "onnxruntime"),
     *("rlm_core.loading", "rlm_core.inference.student"),
 )
-_FORK = "import sys; from tests.warm_server import fork_servers; fork_servers(int(sys.argv[1]))"
+_TRAINING = (
+    *("torch.distributed.run", "torch.distributed.fsdp", "accelerate.commands.launch", "sklearn"),
+    *("rlm_lsp.cli.app", "rlm_core.training.full.train", "rlm_core.training.tuning.full"),
+)
+_FORK = "import sys; from tests.warm_server import fork_programs; fork_programs(int(sys.argv[1]), sys.argv[2:])"
 _STREAMS = (0, 1, 2)
+_TERMINATE = 5.0  # seconds before a program that does not end is killed
+
+
+def warm_command() -> tuple[str, ...]:
+    """The start of a command line of ``rlm-lsp``, which runs in a fork of a process that ends with this one."""
+    return (*_warm_python(_SERVER), *MODULE)
+
+
+def warm_training() -> tuple[str, ...]:
+    """The start of a command line of an interpreter that has imported what training a full model needs."""
+    return _warm_python(_TRAINING)
 
 
 @cache
-def warm_command() -> tuple[str, ...]:
-    """The start of a command line of ``rlm-lsp``, which runs in a fork of a process that ends with this one."""
+def _warm_python(libraries: tuple[str, ...]) -> tuple[str, ...]:
     if not hasattr(os, "fork"):
-        return COLD
+        return (sys.executable,)
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(_warm_server(Path(__file__).parents[1]))
+    return stack.enter_context(_warm_server(Path(__file__).parents[1], libraries))
 
 
 @contextmanager
-def _warm_server(folder: Path) -> Iterator[tuple[str, ...]]:
-    """The command that runs in a fork; ``folder`` is the repository."""
+def _warm_server(folder: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The interpreter that is a fork; ``folder`` is the repository."""
     with tempfile.TemporaryDirectory(prefix="rlm-") as scratch, socket.socket(socket.AF_UNIX) as listener:
         path = f"{scratch}/server"
         listener.bind(path)
         listener.listen(16)
-        command = [sys.executable, "-c", _FORK, str(listener.fileno())]
+        command = [sys.executable, "-c", _FORK, str(listener.fileno()), *libraries]
+        environment = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+        pipe, descriptors = subprocess.PIPE, [listener.fileno()]
         # It ends when its standard input does, so also if this process is killed.
-        with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]):
+        with subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, pass_fds=descriptors):
+            # If the server ends too early, connecting must fail.
+            listener.close()
             yield (sys.executable, "-I", "-S", __file__, path)
 
 
-def fork_servers(descriptor: int) -> None:
-    """Fork a server for each connection to the listening socket, until standard input ends."""
-    for name in _LIBRARIES:
+def fork_programs(descriptor: int, libraries: list[str]) -> None:
+    """Fork a program for each connection to the listening socket, until standard input ends."""
+    for name in libraries:
         __import__(name)
     if sys.platform == "linux":
         assert len([*Path("/proc/self/task").iterdir()]) == 1, "a fork has one thread only"
@@ -69,20 +90,22 @@ def fork_servers(descriptor: int) -> None:
         connection, _ = listener.accept()
         if (child := os.fork()) == 0:
             listener.close()
-            _run_server(connection)
+            _run_program(connection)
         children.append(child)
         connection.close()
 
 
-def _run_server(connection: socket.socket) -> None:
-    """Run one server in a child of this process, and report how it ended."""
+def _run_program(connection: socket.socket) -> None:
+    """Run one program in a child of this process, and report how it ended."""
     _, descriptors, _, _ = socket.recv_fds(connection, 1, len(_STREAMS))
-    order = json.loads(b"".join(iter(lambda: connection.recv(2**16), b"")))
-    server = os.fork()
-    if server != 0:
+    with connection.makefile("rb") as lines:
+        order = json.loads(lines.readline())
+    program = os.fork()
+    if program != 0:
         for descriptor in descriptors:
             os.close(descriptor)
-        connection.sendall(str(os.waitstatus_to_exitcode(os.waitpid(server, 0)[1])).encode())
+        status = _status(program, connection)
+        connection.sendall(str(status).encode())
         os._exit(0)
     connection.close()
     for stream, descriptor in zip(_STREAMS, descriptors, strict=True):
@@ -93,11 +116,27 @@ def _run_server(connection: socket.socket) -> None:
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    sys.argv = ["rlm-lsp", *order["arguments"]]
-    from rlm_lsp.cli.app import main
+    import runpy
 
-    main()
+    match order["arguments"]:
+        case ["-m", module, *arguments]:
+            sys.argv = [module, *arguments]
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        case [file, *arguments]:
+            sys.argv = [file, *arguments]
+            runpy.run_path(file, run_name="__main__")
     sys.exit()
+
+
+def _status(program: int, connection: socket.socket) -> int:
+    """Wait for a program, which is terminated if its stand-in is killed; its exit status."""
+    if hasattr(os, "pidfd_open"):
+        end = os.pidfd_open(program)
+        if end not in select.select([end, connection], [], [])[0]:
+            os.kill(program, signal.SIGTERM)
+            if not select.select([end], [], [], _TERMINATE)[0]:
+                os.kill(program, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
 
 
 def _stand_in(path: str, arguments: list[str]) -> int:
@@ -105,8 +144,7 @@ def _stand_in(path: str, arguments: list[str]) -> int:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         socket.send_fds(connection, [b"\0"], _STREAMS)
-        connection.sendall(json.dumps(order).encode())
-        connection.shutdown(socket.SHUT_WR)
+        connection.sendall(json.dumps(order).encode() + b"\n")
         for stream in _STREAMS:
             os.close(stream)
         status = int(connection.recv(16) or 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from tests.rlm_core.training.full.tiny import CONFIG as TOML
 from tests.rlm_core.training.full.tiny import Trained, tiny_model
 from tests.rlm_core.training.tuning.test_full import team_rows
 from tests.rlm_core.training.tuning.tune_together import __file__ as tune_together
+from tests.warm_server import warm_training
 
 CONFIG = ModelFitConfig(tokens_per_batch=256, group_power=1.0)
 
@@ -143,10 +143,10 @@ def test_one_process_under_the_option_trains_to_the_bit(full: Trained, tmp_path:
 # Interpreters start; on a busy machine that takes its time.
 pytestmark = pytest.mark.timeout(900)
 _PATIENCE = 400
-TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python")
 FSDP = (
     *("accelerate.commands.launch", "--num_processes", "2", "--num_machines", "1", "--dynamo_backend", "no"),
-    *("--mixed_precision", "no", "--use_fsdp", "--fsdp_version", "2"),
+    *("--mixed_precision", "no", "--use_fsdp", "--fsdp_version", "2", "--no_python"),
 )
 # Three batches a step: one process has a share less than the other.
 STEPS = (("epochs = 24", "epochs = 3\naccumulation = 3\ncheckpoint_minutes = 0"), ("log_steps = 5", "log_steps = 1"))
@@ -167,9 +167,10 @@ class Runs:
 
 
 def launch(launcher: tuple[str, ...], *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in two processes on this machine's processor."""
+    """Run a program in two processes on this machine's processor, which are forks like the launcher."""
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", *launcher, *map(str, arguments)]
+    python = warm_training()
+    command = [*python, "-m", *launcher, *python, *map(str, arguments)]
     return subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE, check=False
     )
