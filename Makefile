@@ -3,7 +3,8 @@
 
 PYTHON ?= $(shell command -v python3.11 >/dev/null 2>&1 && python3.11 --version >/dev/null 2>&1 && echo python3.11 || echo python3)
 PIP_INSTALL := -m pip install -q --disable-pip-version-check
-PYTEST ?= -q -n 2 --dist loadfile --max-worker-restart 1
+# A third worker computes while others wait; files are started in the order of `testpaths`.
+PYTEST ?= -q -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 1
 
 .PHONY: help try test lint docs bench model vsix test-editors audit sbom clean
 

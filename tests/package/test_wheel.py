@@ -68,7 +68,8 @@ def test_the_wheel_has_the_same_bytes_from_another_folder_at_another_time(
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     earlier = os.umask(0o077)
     try:
-        run(sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path / "dist", checkout)
+        # Without the source distribution in between, which must lose nothing.
+        run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path / "dist", checkout)
     finally:
         os.umask(earlier)
     [again] = (tmp_path / "dist").glob("*.whl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from . import exponential_functions, polynomial_functions
-from .test_claims import exponential
+from .claims import exponential
 
 _HEADER = "import itertools\nimport math\nimport re\nfrom itertools import combinations, product\n\n\n"
 

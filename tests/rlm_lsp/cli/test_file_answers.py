@@ -69,22 +69,25 @@ def current(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         return predict(path, "--jobs", "1", "--format", "jsonl").stdout
 
 
-@pytest.mark.parametrize("form", ["table", "jsonl", "json"])
 def test_a_hit_prints_what_a_miss_prints_and_processes_what_one_prints(
-    form: str, analysed: list[str], monkeypatch: pytest.MonkeyPatch
+    analysed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments: list[str | Path] = [EXAMPLES, STDLIB, "--format", form]
+    def printed(form: str, jobs: str) -> Result:
+        return predict(EXAMPLES, STDLIB, "--format", form, "--jobs", jobs)
+
     with monkeypatch.context() as context:
         context.setenv(VARIABLE, "off")
-        alone = predict(*arguments, "--jobs", "1")
-    assert len(analysed) == 10
+        alone = {form: printed(form, "1") for form in ("table", "jsonl", "json")}
+    assert len(analysed) == 3 * 10
     analysed.clear()
-    several, hits = predict(*arguments, "--jobs", "2"), predict(*arguments, "--jobs", "1")
+    several = printed("table", "2")
+    hits = {form: printed(form, "1") for form in alone}
     assert analysed == []
-    assert several.stdout_bytes == hits.stdout_bytes == alone.stdout_bytes
-    assert {several.exit_code, hits.exit_code, alone.exit_code} == {0}
-    # All but the seconds.
-    assert len({result.stderr.partition(" in ")[0] for result in (alone, several, hits)}) == 1
+    for form, result in [("table", several), *hits.items()]:
+        assert result.stdout_bytes == alone[form].stdout_bytes
+        assert result.exit_code == alone[form].exit_code == 0
+        # All but the seconds.
+        assert result.stderr.partition(" in ")[0] == alone[form].stderr.partition(" in ")[0]
 
 
 @pytest.mark.parametrize(

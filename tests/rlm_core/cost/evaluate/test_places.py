@@ -6,7 +6,7 @@ import pytest
 from rlm_core.cost.at_sizes import evaluated
 from rlm_core.types import WorkFacts
 
-from ..test_claims import facts_of
+from ..claims import facts_of
 
 _GROWING = {
     "self.text += item": ("def feed(self, items):\n    for item in items:\n        self.text += item\n", "items"),

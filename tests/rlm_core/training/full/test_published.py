@@ -43,12 +43,14 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 
 def _theirs(model: Any, ids: np.ndarray, rows: torch.Tensor) -> torch.Tensor:
     """Logits ``(rows, positions, vocabulary)`` of transformers for number tokens ``(rows, positions)`` about a text."""
-    text = torch.from_numpy(ids)[None].expand(len(rows), -1)
+    text = torch.from_numpy(ids)[None]
     start = torch.cat([rows.new_zeros(len(rows), 1), rows[:, :-1]], 1)
     with torch.no_grad():
+        encoded = model.get_encoder()(input_ids=text, attention_mask=torch.ones_like(text))
+        encoded.last_hidden_state = encoded.last_hidden_state.expand(len(rows), -1, -1)
         found: torch.Tensor = model(
-            input_ids=text,
-            attention_mask=torch.ones_like(text),
+            encoder_outputs=encoded,
+            attention_mask=torch.ones_like(text).expand(len(rows), -1),
             decoder_input_ids=start,
             decoder_attention_mask=torch.ones_like(start),
         ).logits
