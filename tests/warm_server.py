@@ -132,7 +132,8 @@ def _status(program: int, connection: socket.socket) -> int:
     """Wait for a program, which is terminated if its stand-in is killed; its exit status."""
     if hasattr(os, "pidfd_open"):
         end = os.pidfd_open(program)
-        if end not in select.select([end, connection], [], [])[0]:
+        watched: list[int | socket.socket] = [end, connection]
+        if end not in select.select(watched, [], [])[0]:
             os.kill(program, signal.SIGTERM)
             if not select.select([end], [], [], _TERMINATE)[0]:
                 os.kill(program, signal.SIGKILL)
