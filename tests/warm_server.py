@@ -5,12 +5,13 @@ imports are done before. Tests about starting and ending start the interpreter i
 
 As a program, ``warm_server.py SOCKET ARGUMENTS`` asks for such a process and becomes its stand-in: the caller started
 this process, and sees it end as the program ends; a program whose stand-in is killed is terminated. It imports little,
-as it runs once per program. Arguments are those of an interpreter: ``-m MODULE ...`` or ``FILE ...``.
+as it runs once per program. Arguments are those of an interpreter: ``[-P] -m MODULE ...`` or ``FILE ...``.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -20,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 MODULE = ("-m", "rlm_lsp")
 COLD: tuple[str, ...] = (sys.executable, *MODULE)
@@ -42,44 +44,50 @@ _TERMINATE = 5.0  # seconds before a program that does not end is killed
 
 def warm_command() -> tuple[str, ...]:
     """The start of a command line of ``rlm-lsp``, which runs in a fork of a process that ends with this one."""
-    return (*_warm_python(_SERVER), *MODULE)
+    return (_warm_python(_SERVER), *MODULE)
 
 
-def warm_training() -> tuple[str, ...]:
-    """The start of a command line of an interpreter that has imported what training a full model needs."""
+def warm_training() -> str:
+    """The path of an interpreter that has imported what training a full model needs."""
     return _warm_python(_TRAINING)
 
 
 @cache
-def _warm_python(libraries: tuple[str, ...]) -> tuple[str, ...]:
+def _warm_python(libraries: tuple[str, ...]) -> str:
     if not hasattr(os, "fork"):
-        return (sys.executable,)
+        return sys.executable
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(_warm_server(Path(__file__).parents[1], libraries))
 
 
 @contextmanager
-def _warm_server(folder: Path, libraries: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The interpreter that is a fork; ``folder`` is the repository."""
+def _warm_server(folder: Path, libraries: tuple[str, ...]) -> Iterator[str]:
+    """The path of the interpreter that is a fork; ``folder`` is the repository."""
     with tempfile.TemporaryDirectory(prefix="rlm-") as scratch, socket.socket(socket.AF_UNIX) as listener:
         path = f"{scratch}/server"
         listener.bind(path)
         listener.listen(16)
         command = [sys.executable, "-c", _FORK, str(listener.fileno()), *libraries]
-        environment = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+        alone = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, **alone}  # with threads, it could not be forked
         pipe, descriptors = subprocess.PIPE, [listener.fileno()]
         # It ends when its standard input does, so also if this process is killed.
         with subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, pass_fds=descriptors):
             # If the server ends too early, connecting must fail.
             listener.close()
-            yield (sys.executable, "-I", "-S", __file__, path)
+            interpreter = Path(scratch, "python")
+            interpreter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{__file__}" "{path}" "$@"\n')
+            interpreter.chmod(0o755)
+            yield str(interpreter)
 
 
 def fork_programs(descriptor: int, libraries: list[str]) -> None:
     """Fork a program for each connection to the listening socket, until standard input ends."""
     for name in libraries:
         __import__(name)
+    # What is imported is never garbage: a program that looked for it would copy the memory that it shares.
+    gc.freeze()
     if sys.platform == "linux":
         assert len([*Path("/proc/self/task").iterdir()]) == 1, "a fork has one thread only"
     children: list[int] = []
@@ -116,16 +124,42 @@ def _run_program(connection: socket.socket) -> None:
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
+    _end(_run(order["arguments"]))
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a program as an interpreter does; its exit status."""
     import runpy
 
-    match order["arguments"]:
-        case ["-m", module, *arguments]:
-            sys.argv = [module, *arguments]
-            runpy.run_module(module, run_name="__main__", alter_sys=True)
-        case [file, *arguments]:
-            sys.argv = [file, *arguments]
-            runpy.run_path(file, run_name="__main__")
-    sys.exit()
+    try:
+        match arguments:
+            case ["-m", module, *rest] | ["-P", "-m", module, *rest]:
+                sys.argv = [module, *rest]
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+            case [file, *rest]:
+                sys.argv = [file, *rest]
+                runpy.run_path(file, run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(status: int) -> NoReturn:
+    """End as an interpreter does, but for the objects: to free those of all imports takes longer than most programs."""
+    import threading
+
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def _status(program: int, connection: socket.socket) -> int:

@@ -78,7 +78,7 @@ async def test_servers_and_measuring_share_a_store_and_lose_nothing(tmp_path: Pa
         (project / name).write_text(text, encoding="utf-8")
     path = project / "shapes" / "area.py"
     store = Store(home / "data" / "rlm-lsp" / "measurements.sqlite3")
-    environment = {**os.environ, "XDG_DATA_HOME": str(home / "data")}
+    environment = {**os.environ, "XDG_DATA_HOME": str(home / "data"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     repository = Path(__file__).parents[2]
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(session(folder=project, refresh=True, home=home)) for _ in range(2)]

@@ -170,7 +170,7 @@ def launch(launcher: tuple[str, ...], *arguments: object, folder: Path) -> subpr
     """Run a program in two processes on this machine's processor, which are forks like the launcher."""
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     python = warm_training()
-    command = [*python, "-m", *launcher, *python, *map(str, arguments)]
+    command = [python, "-m", *launcher, python, *map(str, arguments)]
     return subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE, check=False
     )

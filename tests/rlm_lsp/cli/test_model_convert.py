@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from rlm_lsp.cli.app import app
 
 from tests.paths import EXAMPLES
 from tests.rlm_core.training.full import test_regress_lm as recorded
+from tests.warm_server import warm_training
 
 pytestmark = pytest.mark.extras
 TOKENIZER = recorded.DATA / "tokenizer.model"
@@ -26,6 +29,14 @@ def run(*arguments: object) -> Result:
 
 def convert(*arguments: object) -> Result:
     return run("model", "convert", *arguments)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> Iterator[None]:
+    """Let checkpoints be read in forks of a process that has imported PyTorch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "executable", warm_training())
+        yield
 
 
 @pytest.fixture(scope="module")
