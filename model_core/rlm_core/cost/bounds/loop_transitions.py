@@ -152,12 +152,18 @@ def multiplied_numbers(node: ast.For) -> frozenset[str]:
     for statement in node.body:
         for part in () if isinstance(statement, (ast.For, ast.While)) else walk(statement):
             match part:
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=value) if not _is_one(value):
-                    found.add(name)
-                case ast.AugAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
-                    for inner in walk(value):
-                        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult):
-                            found |= _own_product(target, inner)
+                case ast.AugAssign(target=target, op=op, value=value):
+                    # What is written as `x *= y` is read as `x = x * y`.
+                    value = ast.BinOp(ast.Name(ast.unparse(target)), op, value) if isinstance(op, ast.Mult) else value
+                case ast.Assign(targets=[target], value=value):
+                    pass
+                case _:
+                    continue
+            operations = [inner for inner in walk(value) if isinstance(inner, ast.BinOp)]
+            # A remainder stays small, and a quotient may be a float.
+            if not any(isinstance(inner.op, (ast.Mod, ast.BitAnd, ast.Div)) for inner in operations):
+                for inner in operations:
+                    found |= _own_product(target, inner) if isinstance(inner.op, ast.Mult) else set()
     return frozenset(found)
 
 
