@@ -61,6 +61,19 @@ def moves_of(steps: Sequence[Recursive], start: Mapping[str, Quantity], gaps: Se
     return [move for move, _ in found]
 
 
+def depth_by_others(
+    steps: Sequence[Recursive], start: Mapping[str, Quantity], gaps: Sequence[Gap], symbol: str
+) -> Quantity | None:
+    """How deep calls get by what they all bring closer besides a symbol: ``rest`` of ``f(items[i:], rest - 1)``."""
+    for gap in gaps:
+        if symbol in gap.distance.names:
+            continue
+        counts = [iterations(gap, _passed_on(step, start), start) for step in steps]
+        if counts[0] is not None and counts[0] != NEVER and all(count == counts[0] for count in counts):
+            return counts[0]
+    return None
+
+
 def _goes_both_ways(gap: Gap, afters: Sequence[Mapping[str, Quantity]], start: Mapping[str, Quantity]) -> bool:
     paces = [change.amount for after in afters if (change := pace(gap, after, start)) and not change.is_share]
     return any(high < 0 for _, _, high in paces) and any(low > 0 for low, _, _ in paces)

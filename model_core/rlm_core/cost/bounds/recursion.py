@@ -15,6 +15,7 @@ from ..domain.quantities import LINEAR, ONE, Quantity, constant, exponential, mi
 from ..domain.records import replace
 from .argument_transitions import (
     Move,
+    depth_by_others,
     falls,
     grows,
     is_fixed,
@@ -38,6 +39,7 @@ _TYPICAL_WAYS = 3.0  # of a size that the text does not fix
 _SWAPPED = 0.5  # of the calls pass on their arguments in another order, where one recursive call does
 _NEARLY = 0.1  # a whole number of calls
 _AT_MOST = constant(0.0, 1.0, 1.0)
+_FEW_LEVELS = 6.0  # where the text fixes how deep calls get
 _SEARCH = 1.5  # calls for each item that a search places and takes back
 
 
@@ -104,6 +106,14 @@ def recurrence(
         if cached or most < 2:
             return Recurrence(span, span, symbol, 1.0, 1.0, "calls itself")
         likely = 1 + sum(min(move.step.share[1] / share, 1.0) for move in moves)
+        other = depth_by_others(steps, start, gaps, symbol)
+        levels = other.constant if other is not None else None
+        if levels is not None and levels[1] <= _FEW_LEVELS:
+            return Recurrence(span.power(levels[1]), constant(levels[1]), symbol, 1.0, 1.0, "calls itself")
+        if other is not None and levels is None:
+            # Ways to choose so many of the items: exponential only where both grow.
+            calls = exponential(likely**0.5, span) * exponential(likely**0.5, other)
+            return Recurrence(calls, span, symbol, 1.0, likely, "tries all ways")
         return Recurrence(exponential(likely, span), span, symbol, 1.0, likely, "tries all ways")
     if any(move.ratio < 1 for move in moves):
         found = _of_shares([move for move in moves if move.ratio < 1], branches, share, most)
@@ -224,6 +234,11 @@ def _counted(
         return Recurrence(depth, depth, symbol, 1.0, 1.0, "calls itself")
     root = _growth_base([max(move.less, 1e-9) for move in moves], weights) if sum(weights) > _MORE else _MORE
     calls = exponential(root, depths[symbol].times(stride))
+    if len(depths) > 1 and not known:
+        # Each argument may end the calls alone: they are exponentially many only where all grow.
+        calls = ONE
+        for levels in depths.values():
+            calls = calls * exponential(root ** (1 / len(depths)), levels.times(stride))
     if len(known) == len(depths):
         # Either argument may end a call: together they bound how deep it gets.
         likely, high = sum(fixed[1] for fixed in known), sum(fixed[2] for fixed in known)

@@ -70,15 +70,21 @@ def iterations_of_endless_walk(context: Context, node: ast.While) -> Quantity | 
 def iterations_of_cuts(context: Context, node: ast.While) -> Quantity | None:
     """The iterations of a loop that takes parts of unknown size off the front of what its condition is about."""
     for place in {place_of(part) for part in ast.walk(node.test) if isinstance(part, (ast.Name, ast.Attribute))} - {""}:
-        cuts = [
-            statement.value
-            for statement in node.body
-            if isinstance(statement, ast.Assign) and [place_of(target) for target in statement.targets] == [place]
-        ]
+        cuts = [value for statement in node.body for target, value in _assigned(statement) if place_of(target) == place]
         if cuts and all(_is_rest(cut, place) for cut in cuts):
             value = context.frame.lookup(place)
             return None if value is None else context.length(value) * _PARTS
     return None
+
+
+def _assigned(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """What a statement assigns to which target, also of several at once."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            return list(zip(targets, values, strict=False))
+        case ast.Assign(targets=targets, value=value):
+            return [(target, value) for target in targets]
+    return []
 
 
 def _is_rest(node: ast.expr, place: str) -> bool:

@@ -98,3 +98,40 @@ def test_work_over_all_that_is_below_each_node_is_done_once_for_each_level() -> 
 )
 def test_other_recursions_are_no_walks(text: str) -> None:
     assert walk_of(text) is None
+
+
+def test_a_search_of_a_graph_that_marks_what_it_meets_makes_a_call_for_each_node() -> None:
+    text = (
+        "def visit(graph, node, seen):\n    seen.add(node)\n    for other in graph[node]:\n"
+        "        if other not in seen:\n            visit(graph, other, seen)\n"
+    )
+    assert terms_of(text)["graph", 1, 0].likely > 0
+    assert not any(size in ("node", "other") for size, _, _ in terms_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(n, d):\n    return 1 if n == 0 or d == 0 else f(n - 1, d) + f(n, d - 1)\n", {"n", "d"}),
+        (
+            "def f(items, k):\n    if k == 0:\n        return\n    for i in range(len(items)):\n"
+            "        f(items[i + 1 :], k - 1)\n",
+            {"items", "k"},
+        ),
+        ("def f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)\n", {"n"}),
+    ],
+)
+def test_exponential_growth_names_all_that_have_to_grow(text: str, names: set[str]) -> None:
+    facts = work_facts(text)
+    assert facts is not None
+    assert {factor.size for factor in facts.latency.growth if factor.base > 1} == names
+
+
+def test_a_fixed_number_of_levels_is_a_power_and_not_exponential() -> None:
+    text = (
+        "def f(items):\n    def pick(rest, k):\n        if k == 0:\n            return\n"
+        "        for i in range(len(rest)):\n            pick(rest[i + 1 :], k - 1)\n    pick(items, 3)\n"
+    )
+    facts = work_facts(text)
+    assert facts is not None
+    assert all(factor.base == 1 for factor in facts.latency.growth)
