@@ -221,7 +221,7 @@ def is_cached(node: Function) -> bool:
         for inner in nodes_of(node)
         if isinstance(inner, ast.Assign)
         for target in inner.targets
-        if isinstance(target, ast.Subscript)
+        if isinstance(target, ast.Subscript) and _root(target) not in _made_anew(node)
     ]
     results = {ast.dump(target.value) for target in stored}
     entries = {ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored}
@@ -234,6 +234,24 @@ def is_cached(node: Function) -> bool:
             case ast.Return(value=ast.Subscript() as entry) if ast.dump(entry) in entries and _is_early(node, inner):
                 return True
     return _fills_in(node) or _marks(node, stored)
+
+
+@lru_cache(maxsize=128)
+def _made_anew(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """The names of the containers that each call of a function makes for itself, which keep nothing for others."""
+    kinds = (ast.Call, ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Set)
+    return frozenset(
+        target.id
+        for statement in node.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, kinds)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    )
+
+
+def _root(part: ast.AST) -> str:
+    """The name that an attribute or entry is taken from."""
+    return next((inner.id for inner in walk(part) if isinstance(inner, ast.Name)), "")
 
 
 def _fills_in(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -260,7 +278,7 @@ def _fills_in(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             if not isinstance(assign, ast.Assign) or not isinstance(assign.targets[0], ast.Subscript):
                 continue
             entry = assign.targets[0]
-            root = next((part.id for part in walk(entry.value) if isinstance(part, ast.Name)), "")
+            root = _root(entry.value)
             is_kept = root not in own or root in parameters or root in shared
             if is_kept and ast.dump(entry.value) + ast.dump(entry.slice) in entries:
                 names = {part.id for part in walk(assign.value) if isinstance(part, ast.Name)}
@@ -280,7 +298,8 @@ def _marks(node: ast.FunctionDef | ast.AsyncFunctionDef, stored: Sequence[ast.Su
     for inner in nodes_of(node):
         if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
             place = ast.dump(inner.func.value)
-            added |= {place} if inner.func.attr in ("add", "append") else set()
+            is_kept = _root(inner.func.value) not in _made_anew(node)
+            added |= {place} if inner.func.attr in ("add", "append") and is_kept else set()
             removed |= {place} if inner.func.attr in ("remove", "discard", "pop") else set()
     entries = [ast.dump(ast.Subscript(target.value, target.slice, ast.Load())) for target in stored]
     tables = [ast.dump(target.value) for target in stored]
