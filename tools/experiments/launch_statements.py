@@ -176,8 +176,9 @@ def _compared(stated: LaunchCost, counted: list[dict[str, float]]) -> dict[str, 
     pairs = {
         "moved": ((stated.moved.least, stated.moved.likely, stated.moved.most), moved),
         "operations": ((stated.flops.least, stated.flops.likely, stated.flops.most), flops),
-        "programs": ((stated.programs,) * 3, total("programs")),
     }
+    if stated.programs is not None:
+        pairs["programs"] = ((stated.programs,) * 3, total("programs"))
     if stated.distinct is not None:
         pairs["distinct"] = ((stated.distinct,) * 3, distinct)
     if stated.intensity is not None:

@@ -52,7 +52,7 @@ def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -
         moved,
         distinct if is_located else None,
         _total(launches, times, _OPERATIONS),
-        times * sum(each.programs for each in launches),
+        times * sum(each.programs for each in launches) if _is_same_grid(launches) else None,
         round(times * len(launches)),
     )
     card = device_table().get(canonical_device(device) or "") if device else None
@@ -72,8 +72,21 @@ def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -
 
 
 def _total(launches: tuple[LaunchFacts, ...], times: float, names: tuple[str, ...]) -> AmountRange:
-    counts = [each.counts[name] for each in launches for name in names]
-    return AmountRange(*(times * sum(getattr(count, end) for count in counts) for end in ("least", "likely", "most")))
+    """What the launches do, in any of the configurations that tuning chooses among."""
+
+    def sums(end: str) -> list[list[float]]:
+        facts = [(each, *(other for other in each.others if other.known)) for each in launches]
+        return [[sum(getattr(one.counts[name], end) for name in names) for one in each] for each in facts]
+
+    return AmountRange(
+        times * sum(map(min, sums("least"))),
+        times * sum(values[0] for values in sums("likely")),
+        times * sum(map(max, sums("most"))),
+    )
+
+
+def _is_same_grid(launches: tuple[LaunchFacts, ...]) -> bool:
+    return all(other.grid == each.grid for each in launches for other in each.others)
 
 
 def _arithmetic(facts: LaunchFacts, card: Device) -> float:

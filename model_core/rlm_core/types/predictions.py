@@ -163,17 +163,18 @@ class LaunchCost:
     """What the launches of a kernel do at given sizes, read from the text, and the roofline of a device for it.
 
     ``moved`` are the bytes that programs load and store, ``distinct`` those of the tensors' parts that they touch (None
-    where data decide on the addresses of more than a few bytes), and ``flops`` the operations. ``roofline`` is the time
-    in seconds that bandwidth and peak arithmetic allow at least, and ``bound`` what limits the launches most; both are
-    None for a device whose data sheet is incomplete, and where ``distinct`` is. ``assumed``: the text has no known
-    launch, and one that covers once what the kernel stores is meant: all but what it moves depends on strides and on
-    the size of blocks, which are guesses, and no roofline is known.
+    where data decide on the addresses of more than a few bytes), ``flops`` the operations, and ``programs`` their
+    number, None where tuning chooses it. ``roofline`` is the time in seconds that bandwidth and peak arithmetic allow
+    at least, and ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete,
+    and where ``distinct`` is. ``assumed``: the text has no known launch, and one that covers once what the kernel
+    stores is meant: all but what it moves depends on strides and on the size of blocks, which are guesses, and no
+    roofline is known.
     """
 
     moved: AmountRange
     distinct: float | None
     flops: AmountRange
-    programs: float
+    programs: float | None
     launches: int
     roofline: float | None = None
     bound: LaunchBound | None = None

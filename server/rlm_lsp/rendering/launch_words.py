@@ -40,7 +40,8 @@ def amounts(cost: LaunchCost) -> str:
     if cost.intensity:
         parts.append(f"{labels.number(cost.intensity)} FLOP per byte")
     launches = f"{cost.launches:,} launches" if cost.launches > 1 else "1 launch"
-    return f"{', '.join(parts)}; {launches}, {labels.size(cost.programs)} programs"
+    programs = "" if cost.programs is None else f", {labels.size(cost.programs)} programs"
+    return f"{', '.join(parts)}; {launches}{programs}"
 
 
 def difference(before: LaunchCost, after: LaunchCost) -> str:
@@ -53,8 +54,9 @@ def difference(before: LaunchCost, after: LaunchCost) -> str:
     parts = [f"moves {pair(before.moved, after.moved, lambda value: labels.quantity('memory', value))}"]
     if not before.assumed and not after.assumed:
         parts.append(pair(before.flops, after.flops, _flops))
-        old, new = (AmountRange(cost.programs, cost.programs, cost.programs) for cost in (before, after))
-        parts.append(pair(old, new, lambda value: f"{labels.size(value)} programs"))
+        if before.programs is not None and after.programs is not None:
+            old, new = (AmountRange(count, count, count) for count in (before.programs, after.programs))
+            parts.append(pair(old, new, lambda value: f"{labels.size(value)} programs"))
     return ", ".join(parts)
 
 

@@ -71,6 +71,18 @@ def test_a_large_product_of_matrices_is_bound_by_compute() -> None:
     assert cost.intensity == pytest.approx(2 * 8192 / 6, rel=0.01)
 
 
+def test_what_tuning_chooses_is_a_range() -> None:
+    configurations = ", ".join(f"triton.Config(dict(BLOCK={size}))" for size in (32, 64))
+    tuned = MATMUL.replace("@triton.jit", f"@triton.autotune([{configurations}], key=['M'])\n@triton.jit")
+    tuned = tuned.replace("(M // 64, N // 64)", "lambda meta: (M // meta['BLOCK'], N // meta['BLOCK'])")
+    cost = launch_cost(tuned.replace(", BLOCK=64)", ")"), {"arg0": "1024x1024", "arg1": "1024x1024"}, None)
+    assert cost is not None
+    # A row and a column of tiles for each tile of the product.
+    assert cost.moved.least == 4 * 1024**2 * (2 * 1024 / 64 + 1)
+    assert cost.moved.most == 4 * 1024**2 * (2 * 1024 / 32 + 1)
+    assert cost.programs is None
+
+
 def test_few_programs_do_not_fill_a_gpu() -> None:
     cost = launch_cost(MATMUL, {"arg0": "64x65536", "arg1": "65536x64", "dtype": "fp16"}, "nvidia-a100-sxm4-80gb")
     assert cost is not None

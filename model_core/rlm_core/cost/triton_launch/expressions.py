@@ -73,7 +73,9 @@ def _call(program: Program, node: ast.Call) -> Value:
         return call_device(program, target, args, named)
     if isinstance(target, DType):
         return language.cast(program, args[0], target)
-    name = target.name if isinstance(target, (LibraryName, Method)) else ""
+    # Libraries have modules like the language's own, which the text does not show.
+    own = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = target.name if isinstance(target, (LibraryName, Method)) else own if target is UNKNOWN else ""
     if isinstance(target, Method):
         args = [target.owner, *args]
     return language.call(program, node, name, args, named)

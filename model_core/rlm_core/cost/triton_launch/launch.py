@@ -44,6 +44,7 @@ class LaunchFacts:
     program's matrix products, ``widest`` the elements of its largest accumulator. ``largest`` is the share of the most
     expensive program in the mean one. ``exact``: nothing is extrapolated; ``unknown``: what there is no rule for, and
     tensors that are accessed outside, so that their shapes and the numbers of the launch contradict each other.
+    ``others`` are the facts in other configurations: what tuning chooses among is not known.
     """
 
     kernel: str
@@ -59,6 +60,7 @@ class LaunchFacts:
     evaluated: int
     exact: bool
     unknown: int
+    others: tuple[LaunchFacts, ...] = ()
 
     @property
     def programs(self) -> int:

@@ -14,6 +14,7 @@ _ATTRIBUTES = frozenset({
     "element_size", "is_contiguous", "is_cuda", "dim", "ndim", "t", "T", "to", "float", "zero_", "copy_", "nelement",
     "expand", "unsqueeze", "squeeze", "transpose", "permute", "flatten", "new_empty", "new_zeros", "item", "max", "sum",
 })  # fmt: skip
+COMPANIONS = frozenset({"self", "ctx", "cls"})
 _ROUNDS = 4  # of calls through functions
 
 
@@ -35,7 +36,9 @@ def tensor_parameters(program: HostProgram) -> dict[int, frozenset[str]]:
                 pairs = [*zip((item.arg for item in parameters), call.args, strict=False)]
                 pairs += [(item.arg, item.value) for item in call.keywords if item.arg]
                 names[name] |= {value.id for given, value in pairs if given in wanted and isinstance(value, ast.Name)}
-    return {id(function): frozenset(names[name]) for name, function in program.functions.items()}
+    # What a method is called on is not a tensor; functions like operators of PyTorch call a tensor ``self`` too.
+    owners = {name: COMPANIONS if "." in name else frozenset() for name in names}
+    return {id(function): frozenset(names[name] - owners[name]) for name, function in program.functions.items()}
 
 
 def _used(function: SourceFunction) -> set[str]:

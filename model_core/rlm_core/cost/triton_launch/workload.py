@@ -19,7 +19,7 @@ from ..torch_trace.tracing import RESERVED, arguments_of, parsed
 from ..torch_trace.values import Instance, SourceClass, Tensor, dtype_name
 from .host import HostProgram, HostTrace, Launch, launch_facts, read_program
 from .launch import LaunchFacts
-from .parameters import tensor_parameters
+from .parameters import COMPANIONS, tensor_parameters
 
 _ARGUMENT = re.compile(r"arg\d+\Z")
 _BACKWARD = re.compile(r"bwd|backward|grad", re.IGNORECASE)
@@ -33,6 +33,8 @@ _UNEVEN = re.compile(
     r"cu_seq|seqlens|chunk_indices|split_indices"
 )  # of sequences of different lengths: typical are equal
 _INDEX = re.compile(r"ind|idx|tar|lab|.*(?:indices|index|ids)\Z")
+_AXIS = re.compile(r"(?:dim|axis)\Z")
+_SHAPE = re.compile(r"(?:size|(?:.*_)?shape)\Z")
 _FLAG = re.compile(
     r"(?:is|has|use|with|in_place|inplace|enable|do|return|log|causal|training|transpose|zero|need)(?:_|\Z)", re.I
 )
@@ -44,7 +46,6 @@ _WIDTHS = ("intermediate_size", "v", "vocab_size", "h", "n", "hidden_size", "d",
 _MOST_FUNCTIONS, _MOST_TRIALS, _MOST_LAUNCHES = 4, 16, 12
 _SAME = 1.05  # times as much is the same
 _OTHER_GUESS = 2  # for numbers that are guessed as 1: it must not matter
-_COMPANIONS = frozenset({"self", "ctx", "cls"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +155,16 @@ def typical_calls(program: HostProgram) -> Iterator[tuple[SourceFunction, list[V
                     program.run(forward, [context], {name: value for name, value in first.items() if name != "ctx"})
                     yield function, [context], {name: value for name, value in named.items() if name != "ctx"}
                 else:
-                    yield function, [], named
-                    if (
-                        axis := next((name for name in ("dim", "axis") if name in function.defaults), None)
-                    ) is not None:
-                        yield function, [], {**named, axis: len(shape) - 1}
+                    for axes in _axes(function, shape):
+                        yield function, [], {**named, **axes}
+
+
+def _axes(function: SourceFunction, shape: tuple[int, ...]) -> Iterator[Named]:
+    """What a function may be told of the axis along which it works: its default, and the last one."""
+    yield {}
+    for name in filter(_AXIS.match, function.defaults):
+        yield {name: len(shape) - 1}
+        yield {name: [len(shape) - 1]}
 
 
 def launchers(program: HostProgram, workload: Mapping[str, str]) -> list[SourceFunction]:
@@ -177,7 +183,7 @@ def launchers(program: HostProgram, workload: Mapping[str, str]) -> list[SourceF
 
     def order(name: str) -> tuple[bool, bool, bool]:
         parameters = [item.arg for item in program.functions[name].node.args.args]
-        is_method = bool(parameters) and parameters[0] in _COMPANIONS
+        is_method = bool(parameters) and parameters[0] in COMPANIONS
         return (_BACKWARD.search(name) is not None) != is_backward, is_method, name in called
 
     return [program.functions[name] for name in sorted((name for name in words if name in reach), key=order)]
@@ -198,7 +204,7 @@ def _calls(
     """Arguments to follow the functions with, likely ones first."""
     if any(map(_ARGUMENT.match, workload)):
         for function in functions:
-            skip = int(bool(function.node.args.args) and function.node.args.args[0].arg in _COMPANIONS)
+            skip = int(bool(function.node.args.args) and function.node.args.args[0].arg in COMPANIONS)
             try:
                 given = [UNKNOWN] * skip + arguments_of(function, workload, skip=skip)
             except ValueError:  # larger than any tensor
@@ -213,7 +219,9 @@ def _calls(
         for function in functions:
             if _leaves_out(sizes, shapes[0], function):
                 continue
-            yield [], _named(function, tensors[id(function)], sizes, workload, shapes, dtype, guess), function
+            named = _named(function, tensors[id(function)], sizes, workload, shapes, dtype, guess)
+            for axes in _axes(function, shapes[0]):
+                yield [], {**named, **axes}, function
 
 
 def _leaves_out(sizes: Mapping[str, int], shape: tuple[int, ...], function: SourceFunction) -> bool:
@@ -232,7 +240,7 @@ def _like_first(function: SourceFunction, given: list[Value], guess: int) -> Nam
     spec = function.node.args
     known = [*spec.posonlyargs, *spec.args]
     for place, item in enumerate(known[: len(given)]):
-        if given[place] is UNKNOWN and item.arg not in _COMPANIONS and item.arg not in function.defaults and first:
+        if given[place] is UNKNOWN and item.arg not in COMPANIONS and item.arg not in function.defaults and first:
             given[place] = guess if _SCALAR.search(item.arg) else replace(first)
     rest = [item.arg for item in (*known[len(given) :], *spec.kwonlyargs) if item.arg not in function.defaults]
     return {name: guess if _SCALAR.search(name) else replace(first) for name in rest} if first is not None else {}
@@ -295,7 +303,9 @@ def _named(
             named[name] = sizes[name.lower()]
         elif name in workload and name not in RESERVED:
             named[name] = parsed(workload[name])
-        elif name in _COMPANIONS or (name in function.defaults and not (note.startswith("float") and "None" in note)):
+        elif (name in COMPANIONS and name not in tensors) or (
+            name in function.defaults and not (note.startswith("float") and "None" in note)
+        ):
             continue
         elif "float" in note and "None" in note:
             named[name] = 1.0
@@ -307,6 +317,10 @@ def _named(
             named[name] = Tensor(vector if is_vector else square if _SQUARE.match(name) else plain, kind)
         elif "dtype" in name:
             named[name] = dtype_name(dtype)
+        elif _AXIS.match(name):
+            named[name] = len(plain) - 1
+        elif _SHAPE.match(name):
+            named[name] = list(vector if name == "normalized_shape" else plain)
         elif _FLAG.match(name) or note == "bool":
             named[name] = False
         else:
@@ -352,7 +366,8 @@ def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:
     Where configurations store different amounts, a size that is not known decides what is stored.
     """
     best = min(variants, key=lambda facts: (not facts.known, facts.counts["sectors"].likely), default=None)
+    if best is None:
+        return None
     stored = [facts.counts["stored"].likely for facts in variants]
-    if best is None or max(stored) <= _SAME * min(stored):
-        return best
-    return replace(best, unknown=best.unknown + 1)
+    unknown = best.unknown + (max(stored) > _SAME * min(stored))
+    return replace(best, unknown=unknown, others=tuple(facts for facts in variants if facts is not best))
