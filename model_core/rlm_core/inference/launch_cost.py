@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rlm_core.boundary import guarded
+from rlm_core.cost.triton_launch.ir_program import ir_facts
 from rlm_core.cost.triton_launch.launch import LaunchFacts
 from rlm_core.queries.architectures import architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
@@ -26,6 +27,19 @@ _OPERATIONS = ("dot", "dot_wide", "scalar", "special")
 def launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:
     """What the launches of a kernel's canonical text do at a workload, and what bounds them on a device."""
     return guarded("the launches of a kernel", lambda: _launch_cost(text, workload, device), lambda error: None)
+
+
+def program_cost(text: str, workload: Mapping[str, str]) -> LaunchCost | None:
+    """What the first program of a function in Triton's IR does, where the IR and the sizes limit it."""
+    return guarded("a program in Triton IR", lambda: _program_cost(text, workload), lambda error: None)
+
+
+def _program_cost(text: str, workload: Mapping[str, str]) -> LaunchCost | None:
+    facts = ir_facts(text, {name: int(size) for name, size in workload.items() if size.isdecimal()})
+    if facts is None or not facts.known:
+        return None
+    moved = _total((facts,), 1.0, ("loaded", "stored"))
+    return LaunchCost(moved, None, _total((facts,), 1.0, _OPERATIONS), None, 1, is_program=True)
 
 
 def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:

@@ -46,7 +46,7 @@ from .features import all_feature_names, answers_alone, forest_key, has_trees, w
 from .growth import GROWTH, GrowthHead, with_growth
 from .head import HeadRow, QueryHead, callee_texts, make_row, unsized
 from .input_growth import INPUT_GROWTH, InputGrowthHead
-from .launch_cost import launch_cost
+from .launch_cost import launch_cost, program_cost
 from .model_store import BUILTIN, builtin
 from .network_cost import NetworkCosts
 from .network_range import out_of_range
@@ -159,7 +159,8 @@ class OnnxPredictor:
                     continue
                 admitted = self._admit(code, query)
                 if isinstance(admitted, Abstention):
-                    answers[i][j] = Prediction.missing(code, query, self.model_id, admitted)
+                    missing = Prediction.missing(code, query, self.model_id, admitted)
+                    answers[i][j] = _with_program(missing, code)
                 else:
                     wanted.append((i, j, code, query, *admitted))
         encodings = self._encode([code for _, _, code, *_ in wanted])
@@ -427,3 +428,10 @@ def _context_of(card: StudentCard, directory: Path) -> int:
     if not isinstance(context, int) or not 1 <= context <= _MAX_CONTEXT:
         raise ModelError(f"{directory}: the card's `sizes.context` is not a number of tokens; reinstall the model")
     return context
+
+
+def _with_program(prediction: Prediction, code: CodeText) -> Prediction:
+    """A missing prediction of Triton IR with what the first program does."""
+    if (code.basis, code.language) != ("kernel", "ttir"):
+        return prediction
+    return replace(prediction, launch=program_cost(code.text, prediction.workload))

@@ -168,7 +168,7 @@ class LaunchCost:
     at least, and ``bound`` what limits the launches most; both are None for a device whose data sheet is incomplete,
     and where ``distinct`` is. ``assumed``: the text has no known launch, and one that covers once what the kernel
     stores is meant: all but what it moves depends on strides and on the size of blocks, which are guesses, and no
-    roofline is known.
+    roofline is known. ``is_program``: Triton's IR does not say how many programs run, and the first one is meant.
     """
 
     moved: AmountRange
@@ -179,6 +179,7 @@ class LaunchCost:
     roofline: float | None = None
     bound: LaunchBound | None = None
     assumed: bool = False
+    is_program: bool = False
 
     @property
     def intensity(self) -> float | None:

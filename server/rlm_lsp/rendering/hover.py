@@ -140,7 +140,7 @@ def hover_text(
     first += growth_words.curable_lines(analysed, predictions)
     first += causes[:1]
     first += growth_words.growth_lines(analysed, predictions)
-    first += map(quote, launch_words.hover_lines(answered))
+    first += map(quote, launch_words.hover_lines(predictions))
     first += map(quote, size_words.hover_lines(answered))
     if any(prediction.metric == "latency" for prediction in predictions):
         first += loop_wait_words.hover_lines(unit, analysed.code.work)

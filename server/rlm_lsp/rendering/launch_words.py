@@ -36,6 +36,8 @@ def amounts(cost: LaunchCost) -> str:
     distinct = moved if cost.distinct is None else labels.quantity("memory", cost.distinct)
     if cost.assumed:
         return f"moves {moved} in a launch that covers the output once"
+    if cost.is_program:
+        return f"the first program moves {moved}, {flops}"
     parts = [f"moves {moved}" + (f" ({distinct} distinct)" if distinct != moved else ""), flops]
     if cost.intensity:
         parts.append(f"{labels.number(cost.intensity)} FLOP per byte")
@@ -115,6 +117,7 @@ def launch_fields(prediction: Prediction) -> dict[str, Any] | None:
         "programs": None if cost.assumed else cost.programs,
         "launches": cost.launches,
         "assumed": cost.assumed,
+        "first_program": cost.is_program,
         "roofline": cost.roofline,
         "share_of_roofline": share_of_roofline(prediction),
         "bound": cost.bound,

@@ -137,6 +137,8 @@ def _notes(analysed: AnalysedUnit, prediction: Prediction) -> Iterator[str]:
         yield other
     if (launch := launch_words.note(prediction)) and prediction.median is not None:
         yield launch
+    if prediction.launch is not None and prediction.launch.is_program:
+        yield launch_words.amounts(prediction.launch)
     if band is not None and band.source.by_data_sheet and prediction.source == "predicted":
         yield "by its data sheet"
     if prediction.parts is not None:

@@ -47,8 +47,14 @@ def test_of_an_assumed_launch_only_bytes_are_stated() -> None:
     assert (cells(prediction), note(prediction)) == ({}, "")
     fields = launch_fields(prediction)
     assert fields is not None
-    assert {name for name, value in fields.items() if value is not None} == {"moved_bytes", "launches", "assumed"}
+    stated = {name for name, value in fields.items() if value is not None}
+    assert stated == {"moved_bytes", "launches", "assumed", "first_program"}
     assert fields["moved_bytes"]["likely"] == COST.moved.likely
+
+
+def test_of_triton_ir_the_first_program_is_meant() -> None:
+    cost = replace(COST, distinct=None, programs=None, roofline=None, bound=None, is_program=True)
+    assert amounts(cost) == "the first program moves 64 MiB, 4.2 GFLOP"
 
 
 def test_a_line_for_each_workload_names_its_sizes() -> None:

@@ -175,6 +175,16 @@ class ProgramProbe:
         return float(counts[2, COUNTS.index("loaded")]), float(counts[2, COUNTS.index("stored")])
 
 
+def facts_of_counts(kernel: str, tally: Tally, counts: Counts) -> LaunchFacts:
+    """The facts of one program from its counts."""
+    ranges = {name: Range(*map(float, counts[:, place])) for place, name in enumerate(COUNTS)}
+    return LaunchFacts(
+        kernel,
+        (1, 1, 1), 4, 3, ranges, _footprint(tally, {}, ranges), max(tally.tiles.values(), default=0.0), tally.widest,
+        1.0, tuple(tally.strides.values()), 1, tally.exact, tally.unknown,
+    )  # fmt: skip
+
+
 def _names(function: SourceFunction, arguments: Mapping[str, Value]) -> dict[str, Value]:
     """The values of a kernel's parameters, pointers for tensors and data for what is not known."""
     names = {**function.defaults, **_values(arguments)}

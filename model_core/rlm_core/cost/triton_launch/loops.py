@@ -15,12 +15,11 @@ from ..concrete.syntax import bind, each_item
 from ..concrete.values import UNKNOWN, Value
 from ..domain.records import replace
 from .program import Program, joined
-from .tally import Counts
+from .tally import Counts, Tally
 from .values import BlockPointer, Data, NotUnderstood, Pointer
 
 _FOLLOWED = 8  # iterations of a loop that is followed whole
 _PROBED = 3  # iterations that show how what a loop carries grows
-_LIKELY = 8  # iterations of a loop whose number data decide
 _MOST_UNLIKE = 4_000  # iterations of a loop that does not grow by the same step
 _MOST_SEARCHED = 2**40
 
@@ -58,7 +57,7 @@ def _count(program: Program, node: ast.While) -> int | None:
         tally.during(lambda: execute(program, node.body))
         states.append(_state(program, carried))
     end = dict(program.scope.names)
-    steps = _steps(*states)
+    steps = steps_between(*states)
 
     def holds(number: int) -> bool:
         program.scope.names = dict(end)
@@ -84,30 +83,50 @@ def _uncertain(program: Program, body: Sequence[ast.stmt]) -> Signal:
     tally = program.tally
     before = dict(program.scope.names)
     counts = tally.during(lambda: execute(program, body))
-    with np.errstate(invalid="ignore"):
-        most = np.where(counts[2] > 0, np.inf, 0.0)
-    tally.counts += np.stack([np.zeros_like(most), _LIKELY * counts[1], most])
+    tally.add_unlimited(counts)
     program.scope.names = {name: joined(before.get(name, value), value) for name, value in program.scope.names.items()}
     return None
 
 
 def _iterate(program: Program, node: ast.For | ast.While, count: int, start: Callable[[int], None]) -> Signal:
     """A loop of a known number of iterations; ``start`` begins one."""
-    tally = program.tally
+    carried = _carried(node)
+
+    def follow(number: int) -> Signal:
+        start(number)
+        return execute(program, node.body)
+
+    def jump(state: dict[str, Value], steps: dict[str, Value], times: int) -> None:
+        _jump(program, state, steps, times)
+
+    return iterate(program.tally, count, follow, lambda: _state(program, carried), jump)
+
+
+def iterate(
+    tally: Tally,
+    count: int,
+    follow: Callable[[int], Signal],
+    state: Callable[[], dict[str, Value]],
+    jump: Callable[[dict[str, Value], dict[str, Value], int], None],
+) -> Signal:
+    """Count a loop of a known number of iterations.
+
+    Args:
+        tally: counts it.
+        count: number of iterations.
+        follow: evaluates the iteration of a number.
+        state: returns the values that an iteration takes from the one before.
+        jump: sets these to what they are some iterations after a state, given by how much they grow in each.
+    """
     signals: list[Signal] = []
 
-    def follow(number: int) -> None:
-        start(number)
-        signals.append(execute(program, node.body))
-
     def counted(number: int) -> Counts:
-        return tally.during(lambda: follow(number))
+        return tally.during(lambda: signals.append(follow(number)))
 
     def ended() -> bool:
         return signals[-1] is not None and signals[-1][0] != "continue"
 
-    carried = _carried(node)
-    states = [_state(program, carried)]
+    states = [state()]
     whole = count <= _FOLLOWED
     total = np.zeros_like(tally.counts)
     last = total
@@ -117,37 +136,33 @@ def _iterate(program: Program, node: ast.For | ast.While, count: int, start: Cal
         if ended():
             tally.counts += total
             return signals[-1] if signals[-1] is not None and signals[-1][0] == "return" else None
-        states.append(_state(program, carried))
+        states.append(state())
     if not whole:
-        steps = _steps(*states[-3:])
+        steps = steps_between(*states[-3:])
         if steps is None:
-            return _unlike(program, follow, signals, count, total)
+            return _unlike(tally, follow, count, total)
         # Simpson's rule over all but the first two iterations and the last one, which masks often cut short.
         middle, end = (_PROBED - 1 + count - 2) // 2, count - 2
         nodes = []
         for number in (middle, end):
-            _jump(program, states[-1], steps, number - _PROBED)
+            jump(states[-1], steps, number - _PROBED)
             nodes.append(counted(number))
         with np.errstate(invalid="ignore"):  # without a limit is not a number here: neither is known
             total = total - last + (count - _PROBED) * (last + 4 * nodes[0] + nodes[1]) / 6
         if not np.array_equal(last[2], nodes[0][2]):
             tally.exact = False
-        _jump(program, states[-1], steps, count - 1 - _PROBED)
+        jump(states[-1], steps, count - 1 - _PROBED)
         total = total + counted(count - 1)
     tally.counts += total
     return signals[-1] if signals and signals[-1] is not None and signals[-1][0] == "return" else None
 
 
-def _unlike(
-    program: Program, follow: Callable[[int], None], signals: list[Signal], count: int, total: Counts
-) -> Signal:
+def _unlike(tally: Tally, follow: Callable[[int], Signal], count: int, total: Counts) -> Signal:
     """The rest of a loop whose iterations are followed one by one."""
-    tally = program.tally
     tally.counts += total
     done = min(count, _MOST_UNLIKE)
     for number in range(_PROBED, done):
-        follow(number)
-        signal = signals[-1]
+        signal = follow(number)
         if signal is not None and signal[0] != "continue":
             return signal if signal[0] == "return" else None
     if count > done:
@@ -208,7 +223,9 @@ def _state(program: Program, names: Sequence[str]) -> dict[str, Value]:
     return {name: program.scope.names[name] for name in names if name in program.scope.names}
 
 
-def _steps(first: dict[str, Value], second: dict[str, Value], third: dict[str, Value]) -> dict[str, Value] | None:
+def steps_between(
+    first: dict[str, Value], second: dict[str, Value], third: dict[str, Value]
+) -> dict[str, Value] | None:
     """By how much each value grows in an iteration; None unless all grow by the same step each time."""
     steps: dict[str, Value] = {}
     for name, value in third.items():
@@ -254,19 +271,20 @@ def _equal(left: Value, right: Value) -> bool:
 def _jump(program: Program, state: dict[str, Value], steps: dict[str, Value], times: int) -> None:
     """Set the names that a loop carries to their values some iterations later."""
     for name, value in state.items():
-        program.scope.names[name] = _advanced(value, steps.get(name), times)
+        program.scope.names[name] = advanced(value, steps.get(name), times)
 
 
-def _advanced(value: Value, step: Value, times: int) -> Value:
+def advanced(value: Value, step: Value, times: int) -> Value:
+    """A value that grows by a step in each iteration, some iterations later."""
     if step is None:
         return value
     if isinstance(value, Pointer):
-        return replace(value, offset=_advanced(value.offset, step, times))
+        return replace(value, offset=advanced(value.offset, step, times))
     if isinstance(value, BlockPointer):
-        offsets = tuple(_advanced(part, own, times) for part, own in zip(value.offsets, step, strict=True))
+        offsets = tuple(advanced(part, own, times) for part, own in zip(value.offsets, step, strict=True))
         return replace(value, offsets=offsets)
     if isinstance(value, tuple):
-        return tuple(_advanced(part, own, times) for part, own in zip(value, step, strict=True))
+        return tuple(advanced(part, own, times) for part, own in zip(value, step, strict=True))
     return value + step * times
 
 

@@ -123,8 +123,7 @@ def _if(program: Program, node: ast.If) -> Signal:
         program.scope.names = dict(before)
         counts.append(tally.during(lambda body=body: signals.append(execute(program, body))))  # type: ignore[misc]
         branches.append(program.scope.names)
-    least, most = np.minimum(*counts), np.maximum(*counts)
-    tally.counts += np.stack([least[0], most[1], most[2]])
+    tally.add_either(*counts)
     left = [signal is not None for signal in signals]
     if all(left):
         program.scope.names = branches[0]

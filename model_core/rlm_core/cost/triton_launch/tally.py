@@ -20,6 +20,7 @@ of special functions; elements of atomics; bytes at addresses that data decide; 
 addresses that data decide or that are at an unknown distance from the start of their tensor."""
 _INDEX = {name: index for index, name in enumerate(COUNTS)}
 Counts = npt.NDArray[np.float64]
+_LIKELY = 8  # iterations of a loop whose number data decide
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +53,17 @@ class Tally(Budget):
         most = least if most is None else most
         self.counts[0, index] += least if self.certain else 0.0
         self.counts[1:, index] += most
+
+    def add_either(self, one: Counts, other: Counts) -> None:
+        """Count what happens in one of two ways."""
+        least, most = np.minimum(one, other), np.maximum(one, other)
+        self.counts += np.stack([least[0], most[1], most[2]])
+
+    def add_unlimited(self, once: Counts) -> None:
+        """Count what happens any number of times."""
+        with np.errstate(invalid="ignore"):
+            most = np.where(once[2] > 0, np.inf, 0.0)
+        self.counts += np.stack([np.zeros_like(most), _LIKELY * once[1], most])
 
     def step(self, elements: int = 1) -> None:
         """Count a step of the evaluation.
