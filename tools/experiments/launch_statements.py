@@ -30,7 +30,7 @@ from rlm_core.cost.triton_launch.host import launch_facts, read_program
 from rlm_core.cost.triton_launch.pointers import pointer_parameters
 from rlm_core.cost.triton_launch.values import DType, Pointer
 from rlm_core.cost.triton_launch.workload import best_of, workload_calls
-from rlm_core.inference.features.launch import assumed_of, facts_of
+from rlm_core.inference.features.launch import assumed_of, stated_facts
 from rlm_core.inference.launch_cost import launch_cost
 from rlm_core.queries.kernel_sizes import sizes_of
 from rlm_core.source.canonical import canonical
@@ -134,7 +134,7 @@ def _launches(text: str, workload: Mapping[str, str]) -> list[tuple[str, tuple[i
     program = read_program(text)
     if program is None:
         return []
-    facts = facts_of(text, workload)
+    facts = stated_facts(text, workload)
     if facts is None:
         return []
     if facts.assumed:

@@ -18,7 +18,7 @@ from rlm_core.queries.architectures import architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
 from rlm_core.types import AmountRange, LaunchBound, LaunchCost
 
-from .features.launch import LAUNCH_SECONDS, LaunchTimes, facts_of, launch_times
+from .features.launch import LAUNCH_SECONDS, LaunchTimes, launch_times, stated_facts
 
 _FEW = 0.05  # of the bytes: where their addresses are is not important
 _OPERATIONS = ("dot", "dot_wide", "scalar", "special")
@@ -43,7 +43,7 @@ def _program_cost(text: str, workload: Mapping[str, str]) -> LaunchCost | None:
 
 
 def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:
-    facts = facts_of(text, workload)
+    facts = stated_facts(text, workload)
     if facts is None:
         return None
     # The launches of a long loop that was followed in part are like those that were followed.

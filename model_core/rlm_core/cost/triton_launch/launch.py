@@ -42,9 +42,9 @@ class LaunchFacts:
     Operations: ``dot`` and ``dot_wide`` (of matrix units, on types of two bytes and of more), ``scalar``, ``special``.
     ``atomics`` are elements, ``accesses`` and ``barriers`` instructions. ``tile_bytes`` are the operands of a
     program's matrix products, ``widest`` the elements of its largest accumulator. ``largest`` is the share of the most
-    expensive program in the mean one. ``exact``: nothing is extrapolated; ``unknown``: what there is no rule for, and
-    tensors that are accessed outside, so that their shapes and the numbers of the launch contradict each other.
-    ``others`` are the facts in other configurations: what tuning chooses among is not known.
+    expensive program in the mean one. ``exact``: nothing is extrapolated; ``unknown``: what there is no rule for.
+    ``others`` are the facts in other configurations: what tuning chooses among is not known. ``overrun`` tensors are
+    accessed outside: their shapes and the numbers of the launch contradict each other.
     """
 
     kernel: str
@@ -61,6 +61,7 @@ class LaunchFacts:
     exact: bool
     unknown: int
     others: tuple[LaunchFacts, ...] = ()
+    overrun: int = 0
 
     @property
     def programs(self) -> int:
@@ -144,7 +145,7 @@ def _evaluate(
         function.name,
         grid, warps, stages, ranges, _footprint(tally, arguments, ranges), max(tally.tiles.values(), default=0.0),
         tally.widest, max(costs) / mean if mean else 1.0, tuple(tally.strides.values()), evaluated,
-        tally.exact and evaluated == programs, tally.unknown + len(tally.overrun),
+        tally.exact and evaluated == programs, tally.unknown, overrun=len(tally.overrun),
     )  # fmt: skip
 
 

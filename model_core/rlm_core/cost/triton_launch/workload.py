@@ -54,7 +54,8 @@ class WorkloadFacts:
 
     ``launches`` counts all launches; those beyond the first ones are like the last of them. ``read`` and ``written``
     are bytes of the ``operations`` of PyTorch, ``flops`` their arithmetic. ``assumed``: no launch of the text is known,
-    and the facts are those of one that covers once what its kernel stores.
+    and the facts are those of one that covers once what its kernel stores. ``agrees``: workload, tensors and numbers of
+    the launches do not contradict each other, and no guess matters.
     """
 
     facts: tuple[LaunchFacts, ...]
@@ -65,11 +66,17 @@ class WorkloadFacts:
     flops: float
     complete: bool
     assumed: bool = False
+    agrees: bool = True
 
     @property
     def known(self) -> bool:
         """Return whether all launches are known with their bytes and operations."""
         return self.complete and bool(self.facts) and all(fact.known for fact in self.facts)
+
+    @property
+    def stated(self) -> bool:
+        """Return whether they are known, and those of the workload."""
+        return self.known and self.agrees
 
 
 def workload_facts(
@@ -77,7 +84,7 @@ def workload_facts(
 ) -> WorkloadFacts | None:
     """What the kernels of a text do at a workload; None where no function launches one at known sizes.
 
-    Facts are known only where workload, tensors and numbers of the launches agree.
+    Those that agree with the workload come first.
 
     Args:
         text: kernels and functions.
@@ -90,18 +97,21 @@ def workload_facts(
     best: WorkloadFacts | None = None
     for number, (function, arguments, named) in enumerate(workload_calls(program, workload)):
         trace = program.run(function, arguments, named)
-        facts = _facts(trace, sizes or {}, quick=True)
-        # Launches that are not known in their first programs are not known as a whole.
-        if facts is not None and facts.known:
-            facts = _facts(trace, sizes or {}, quick=False)
-        if facts is not None and facts.known:
+        facts = _facts(trace, quick=True)
+        if facts is None:
+            continue
+        if facts.known:
+            # Launches that are not known in their first programs are not known as a whole.
+            facts = _facts(trace, quick=False) or facts
             other = next(islice(workload_calls(program, workload, guess=_OTHER_GUESS), number, None))
-            if _sizes(named, arguments) == _sizes(other[2], other[1]):
+            is_guess = _sizes(named, arguments) != _sizes(other[2], other[1])
+            agrees = not any(_contradicts(launch, sizes or {}) for launch in trace.launches) and (
+                not is_guess or _same_work(facts, _facts(program.run(*other), quick=False))
+            )
+            facts = replace(facts, agrees=agrees and not any(fact.overrun for fact in facts.facts))
+            if facts.stated:
                 return facts
-            if _same_work(facts, _facts(program.run(*other), sizes or {}, quick=False)):
-                return facts
-            facts = replace(facts, complete=False)
-        if facts is not None and (best is None or _quality(facts) > _quality(best)):
+        if best is None or _quality(facts) > _quality(best):
             best = facts
     return best
 
@@ -331,16 +341,12 @@ def _named(
     return named
 
 
-def _facts(trace: HostTrace, sizes: Mapping[str, Mapping[str, int]], *, quick: bool) -> WorkloadFacts | None:
+def _facts(trace: HostTrace, *, quick: bool) -> WorkloadFacts | None:
     launches = trace.launches
     if not launches:
         return None
-    found = ((launch, best_of(launch_facts(launch, quick=quick))) for launch in launches[:_MOST_LAUNCHES])
-    chosen = [
-        replace(facts, unknown=facts.unknown + contradictions(launch, sizes.get(launch.kernel.name, {})))
-        for launch, facts in found
-        if facts is not None
-    ]
+    found = (best_of(launch_facts(launch, quick=quick)) for launch in launches[:_MOST_LAUNCHES])
+    chosen = [facts for facts in found if facts is not None]
     if not chosen:
         return None
     # Memory that is only reserved is not written.
@@ -354,10 +360,11 @@ def _facts(trace: HostTrace, sizes: Mapping[str, Mapping[str, int]], *, quick: b
     )  # fmt: skip
 
 
-def contradictions(launch: Launch, sizes: Mapping[str, int]) -> int:
-    """How many numbers a launch passes that are not those of the workload."""
-    given = [(variant.arguments.get(name), size) for variant in launch.variants for name, size in sizes.items()]
-    return sum(isinstance(value, int) and value != size for value, size in given)
+def _contradicts(launch: Launch, sizes: Mapping[str, Mapping[str, int]]) -> bool:
+    """Return whether a launch passes a number that is not that of the workload."""
+    own = sizes.get(launch.kernel.name, {})
+    given = [(variant.arguments.get(name), size) for variant in launch.variants for name, size in own.items()]
+    return any(isinstance(value, int) and value != size for value, size in given)
 
 
 def best_of(variants: Sequence[LaunchFacts]) -> LaunchFacts | None:

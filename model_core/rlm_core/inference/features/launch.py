@@ -125,18 +125,28 @@ def facts_of(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
     """What the kernels of a text do at a workload, if it is known; remembered for other devices.
 
     Of a text that launches its kernel in another place, or with shapes that the workload does not name, these are the
-    facts of a launch that covers once what the kernel stores.
+    facts of a launch that covers once what the kernel stores. ``agrees`` says whether they can be stated.
     """
-    return _facts_of(text, tuple(workload.items()))
+    items = tuple(workload.items())
+    facts = _workload_facts(text, items)
+    return facts if facts is not None and facts.known else _assumed_facts(text, items)
+
+
+def stated_facts(text: str, workload: Mapping[str, str]) -> WorkloadFacts | None:
+    """The facts of :func:`facts_of` as far as they are those of this workload; None where there are none."""
+    items = tuple(workload.items())
+    facts = _workload_facts(text, items)
+    return facts if facts is not None and facts.stated else _assumed_facts(text, items)
 
 
 @lru_cache(512)
-def _facts_of(text: str, items: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
-    workload = dict(items)
-    facts = workload_facts(text, workload, _sizes(text, workload))
-    if facts is not None and facts.known:
-        return facts
-    assumed = assumed_of(text, workload)
+def _workload_facts(text: str, items: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
+    return workload_facts(text, dict(items), _sizes(text, dict(items)))
+
+
+@lru_cache(512)
+def _assumed_facts(text: str, items: tuple[tuple[str, str], ...]) -> WorkloadFacts | None:
+    assumed = assumed_of(text, dict(items))
     return WorkloadFacts((assumed[0],), 1, 0, 0.0, 0.0, 0.0, complete=True, assumed=True) if assumed else None
 
 

@@ -113,5 +113,5 @@ def test_launches_are_known_where_tensors_and_numbers_agree_with_the_workload(
     text = ROW.format(parameters=parameters, output=output, count=count)
     facts = workload_facts(text, SIZES, {"kernel": {"n_cols": 128}})
     assert facts is not None
-    assert facts.known is is_known
+    assert facts.stated is is_known
     assert not is_known or facts.facts[0].counts["loaded"].likely == 4 * 64 * 128
