@@ -95,25 +95,35 @@ def workload_facts(
     if program is None:
         return None
     best: WorkloadFacts | None = None
+    chosen = HostTrace()
     for number, (function, arguments, named) in enumerate(workload_calls(program, workload)):
         trace = program.run(function, arguments, named)
         facts = _facts(trace, quick=True)
         if facts is None:
             continue
         if facts.known:
-            # Launches that are not known in their first programs are not known as a whole.
-            facts = _facts(trace, quick=False) or facts
-            other = next(islice(workload_calls(program, workload, guess=_OTHER_GUESS), number, None))
-            is_guess = _sizes(named, arguments) != _sizes(other[2], other[1])
+            other = next(islice(workload_calls(program, workload, guess=_OTHER_GUESS), number, None), None)
             agrees = not any(_contradicts(launch, sizes or {}) for launch in trace.launches) and (
-                not is_guess or _same_work(facts, _facts(program.run(*other), quick=False))
+                other is not None
+                and (
+                    _sizes(named, arguments) == _sizes(other[2], other[1])
+                    or _same_work(facts, _facts(program.run(*other), quick=True))
+                )
             )
-            facts = replace(facts, agrees=agrees and not any(fact.overrun for fact in facts.facts))
-            if facts.stated:
-                return facts
+            whole = _whole(trace, facts) if agrees else None
+            if whole is not None and whole.stated:
+                return whole
+            facts = whole or replace(facts, agrees=False)
         if best is None or _quality(facts) > _quality(best):
-            best = facts
-    return best
+            best, chosen = facts, trace
+    # Launches that are not known in their first programs are not known as a whole.
+    return replace(_whole(chosen, best), agrees=best.agrees) if best is not None and best.known else best
+
+
+def _whole(trace: HostTrace, first: WorkloadFacts) -> WorkloadFacts:
+    """The facts of all programs of launches, and whether these stay within their tensors."""
+    facts = _facts(trace, quick=False) or first
+    return replace(facts, agrees=not any(fact.overrun for fact in facts.facts))
 
 
 def _sizes(named: Named, arguments: Sequence[Value]) -> list[Value]:
@@ -170,7 +180,7 @@ def typical_calls(program: HostProgram) -> Iterator[tuple[SourceFunction, list[V
 
 
 def _axes(function: SourceFunction, shape: tuple[int, ...]) -> Iterator[Named]:
-    """What a function may be told of the axis along which it works: its default, and the last one."""
+    """The axis along which a function works, where it takes one: its default, and the last one."""
     yield {}
     for name in filter(_AXIS.match, function.defaults):
         yield {name: len(shape) - 1}
