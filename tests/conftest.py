@@ -6,6 +6,7 @@ A module, or a folder's ``conftest.py``, that says ``pytestmark = pytest.mark.ex
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import gc
 import os
@@ -75,8 +76,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave out of garbage collections what was imported, which is never garbage."""
+    """Leave out of garbage collections what was imported, which is never garbage, and at the end all."""
     gc.freeze()
+    atexit.register(gc.freeze)
 
 
 @pytest.hookimpl(trylast=True)

@@ -29,10 +29,8 @@ from typing import NoReturn
 MODULE = ("-m", "rlm_lsp")
 COLD: tuple[str, ...] = (sys.executable, *MODULE)
 
-_SERVER = (
-    *("rlm_lsp.cli.serve", "rlm_lsp.mcp.server", "numpy", "onnxruntime"),
-    *("rlm_core.loading", "rlm_core.inference.student"),
-)
+_BASE = ("rlm_lsp.cli.serve", "numpy", "onnxruntime", "rlm_core.loading", "rlm_core.inference.student")
+_SERVER = (*_BASE, "rlm_lsp.mcp.server")
 _TRAINING = (
     *("torch.distributed.run", "torch.distributed.fsdp", "accelerate.commands.launch", "sklearn"),
     *("rlm_lsp.cli.app", "rlm_core.training.full.train", "rlm_core.training.tuning.full"),
@@ -45,6 +43,11 @@ _TERMINATE = 5.0  # seconds before a program that does not end is killed
 def warm_command() -> tuple[str, ...]:
     """The start of a command line of ``rlm-lsp``, which runs in a fork of a process that ends with this one."""
     return (_warm_python(_SERVER), *MODULE)
+
+
+def warm_base() -> tuple[str, ...]:
+    """Like :func:`warm_command`, of a process that has imported nothing that the base install lacks."""
+    return (_warm_python(_BASE), *MODULE)
 
 
 def warm_training() -> str:
@@ -131,6 +134,11 @@ def _run(arguments: list[str]) -> int:
     """Run a program as an interpreter does; its exit status."""
     import runpy
 
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [path for path in paths if path and path not in sys.path]
+    if any(Path(path, "sitecustomize.py").exists() for path in paths if path):
+        sys.modules.pop("sitecustomize", None)
+        __import__("sitecustomize")
     try:
         match arguments:
             case ["-m", module, *rest] | ["-P", "-m", module, *rest]:

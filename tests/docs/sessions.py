@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_lsp.cli.options import EXTRAS
+
+from tests.warm_server import warm_base
 
 from .blocks import REPOSITORY, Block
 from .outputs import NOTE
@@ -47,8 +50,8 @@ class Session:
             made.mkdir()
         shutil.copytree(REPOSITORY / "examples", self.work / "examples", ignore=shutil.ignore_patterns("__pycache__"))
         (blocker / "sitecustomize.py").write_text(_BLOCKER)
-        for name, start in (("rlm-lsp", "-m rlm_lsp "), ("python", "")):
-            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {start}"$@"\n')
+        for name, start in (("rlm-lsp", warm_base()), ("python", (sys.executable,))):
+            (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
             (programs / name).chmod(0o755)
         paths = [blocker, REPOSITORY / "model_core", REPOSITORY / "server"]
         kept = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "TMPDIR") if name in os.environ}

@@ -6,12 +6,13 @@ import asyncio
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
+from tests.warm_server import warm_command
 
 from .recording import recording
 
@@ -33,7 +34,7 @@ def function(lines: int) -> str:
 
 async def test_the_predictions_of_a_document_are_those_of_the_command_line(examples: Path) -> None:
     path = examples / "functions.py"
-    command = [sys.executable, "-m", "rlm_lsp", "predict", str(path), "--format", "json"]
+    command = [*warm_command(), "predict", str(path), "--format", "json"]
     expected = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     async with recording(PLAIN) as session:
         uri = session.open(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from rlm_core.training.datasets.schema import write_rows
 from rlm_core.training.package_graph import PackageGraph, read_graph
 from rlm_core.training.student.batches import EncoderData, head_inputs
 from rlm_lsp.cli.app import app
+
+from tests.warm_server import warm_training
 
 from .full import tiny
 
@@ -203,6 +206,12 @@ def kernel_rows(count: int) -> list[dict[str, Any]]:
             for size in (1024, 1048576)
         ]
     return rows
+
+
+@pytest.fixture
+def warm_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Child processes of this interpreter are forks of one that has imported PyTorch."""
+    monkeypatch.setattr(sys, "executable", warm_training())
 
 
 @pytest.fixture(scope="session")

@@ -20,10 +20,12 @@ from rlm_core.measurement import Store
 from rlm_lsp.cli.app import app
 
 from tests.rlm_core.measurement.functions.projects import QUIET, environment, write_project
+from tests.warm_server import COLD, warm_command
 
 pytestmark = pytest.mark.timeout(300)
 
-COMMAND = (sys.executable, "-m", "rlm_lsp", "measure", "tests")
+MEASURE = ("measure", "tests")
+COMMAND = (*COLD, *MEASURE)
 LIMITED = (
     "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2);"
     " del sys.argv[1]; sys.argv[0] = 'rlm_lsp'; runpy.run_module('rlm_lsp', run_name='__main__')"
@@ -72,7 +74,7 @@ def functions(home: Path) -> set[str]:
 
 def measure_tests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Measure the latency in the tests of a project, whose folder is that of the user too."""
-    command = [*COMMAND, "--no-memory", "--python", sys.executable, "--", *QUIET, *arguments]
+    command = [*warm_command(), *MEASURE, "--no-memory", "--python", sys.executable, "--", *QUIET, *arguments]
     variables = environment(folder / "home")
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
@@ -87,7 +89,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's folder with the measurements of a project."""
     folder = write_project(tmp_path_factory.mktemp("measured"))
     home = folder / "home"
-    command = [*COMMAND, "--python", sys.executable, "--", *QUIET]
+    command = [*warm_command(), *MEASURE, "--python", sys.executable, "--", *QUIET]
     done = subprocess.run(command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     notes = done.stderr.splitlines()

@@ -14,8 +14,6 @@ from rlm_core.errors import ModelError
 from rlm_core.training.full import checkpoint_reader
 from rlm_core.training.full.checkpoint_reader import read_checkpoint
 
-from tests.warm_server import warm_training
-
 pytestmark = pytest.mark.extras
 STATE = {
     "encoder_decoder.tgt_tok_emb.weight": torch.arange(6.0).view(2, 3),
@@ -50,13 +48,7 @@ def test_weights_are_those_of_the_file(settings: dict[str, Any], tmp_path: Path)
     assert int(weights["places"]) == 8
 
 
-@pytest.fixture
-def warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The child process is one that has imported PyTorch."""
-    monkeypatch.setattr(sys, "executable", warm_training())
-
-
-@pytest.mark.usefixtures("warm")
+@pytest.mark.usefixtures("warm_children")
 @pytest.mark.parametrize(
     ("content", "message"),
     [

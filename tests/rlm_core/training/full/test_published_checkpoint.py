@@ -22,7 +22,7 @@ from rlm_core.types import LEVELS, CodeText, Query
 
 from .encoders import checkpoints
 
-pytestmark = pytest.mark.extras
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("warm_children")]
 DATA = Path(__file__).parent / "data"
 MODULE = CodeText("class ModelNew(nn.Module):\n    def forward(self, x):\n        return x\n", "pytorch", "module")
 DEVICE = "nvidia-h100-sxm"

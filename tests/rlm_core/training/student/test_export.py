@@ -180,6 +180,7 @@ def test_many_queries_about_a_text_are_answered_as_one_would_be(predictor: Predi
     assert both[2] == both[0]
 
 
+@pytest.mark.usefixtures("warm_children")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", ["missing", "cut"])
 def test_a_damaged_model_is_refused_by_the_files_name(trained: Trained, tmp_path: Path, name: str, damage: str) -> None:
@@ -193,6 +194,7 @@ def test_a_damaged_model_is_refused_by_the_files_name(trained: Trained, tmp_path
         rlm_core.load(tmp_path / "model")
 
 
+@pytest.mark.usefixtures("warm_children")
 @pytest.mark.parametrize("name", FILES[1:])
 def test_a_damaged_file_with_a_right_checksum_is_refused_too(trained: Trained, tmp_path: Path, name: str) -> None:
     shutil.copytree(trained.exported, tmp_path / "model")
