@@ -129,7 +129,7 @@ def test_the_syntax_of_a_function_is_read_once_however_often_it_is_called() -> N
     assert all(0 < read.cache_info().misses <= 4 * len(names) for read in (base_share, checks, is_cached))
 
 
-def test_a_table_that_each_call_makes_anew_keeps_nothing() -> None:
+def test_a_table_that_each_call_makes_for_itself_keeps_no_results() -> None:
     text = "def f(n):\n    {made}\n    if n in table:\n        return table[n]\n    table[n] = f(n - 1) + f(n - 2)\n"
     assert not is_cached(function(text.format(made="table = {}")))
     assert is_cached(function(text.format(made="table = TABLE")))
