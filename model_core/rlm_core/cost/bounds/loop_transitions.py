@@ -86,6 +86,14 @@ def adds_up(old: Value, new: Value) -> bool:
     return (is_more and old.size.constant is not None) or ((is_more or is_less) and step.constant is not None)
 
 
+def renewed_sizes(names: Iterable[str], first: Mapping[str, Value], second: Mapping[str, Value]) -> set[str]:
+    """The names that have one size after two trips which they began with different sizes: a digest of the one before.
+
+    What a trip adds to their size says nothing of the next one.
+    """
+    return {name for name in names if (size := first[name].size) is not None and size == second[name].size}
+
+
 def resized(value: Value, size: Quantity | None) -> Value:
     """A value of another size; an array keeps its axes but the first one."""
     if value.kind != "array" or size is None or not value.shape:

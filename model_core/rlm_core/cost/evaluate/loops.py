@@ -19,6 +19,7 @@ from ..bounds.loop_transitions import (
     multiplied_sizes,
     powers,
     rebound_names,
+    renewed_sizes,
     resized,
     shell_growth,
     up_to,
@@ -276,6 +277,12 @@ def read_loop(
         forget()
         begun = first | rebound
         body = _read_again(context, node, loop, bind, begun, changes, count, held)
+        renewed = renewed_sizes(context.block(node).remade.intersection(changes), after, frame.names)
+        if renewed:
+            forget()
+            changes = {name: change for name, change in changes.items() if name not in renewed}
+            begun |= rebound_names(first, after, renewed, count)
+            body = _read_again(context, node, loop, bind, begun, changes, count, held)
         factors = multiplied_sizes(first, after, _halfway(begun, changes, count), frame.names)
         if isinstance(node, ast.For) and factors:
             multiplied = {name: powers(first[name].size or ONE, by, count) for name, by in factors.items()}

@@ -332,3 +332,20 @@ def test_the_exit_that_ends_a_loop_after_all_items_hides_none_of_its_work() -> N
     assert facts is not None
     [term] = [term for term in facts.latency.terms if term.factors]
     assert term.least == term.likely > 0
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "hashlib.sha256(data).digest()",
+        "hashlib.sha256(data + salt).digest()",
+        "hmac.new(salt, data, 'sha256').digest()",
+        "hashlib.md5(data).hexdigest().encode()",
+    ],
+)
+def test_a_digest_of_a_digest_is_as_long_as_the_first(step: str) -> None:
+    def likely(rounds: int) -> float:
+        lines = ("data, salt = b'', b'salt'", f"for _ in range({rounds}):", f"    data = {step}", "return data")
+        return facts_of(function(*lines)).latency.typical
+
+    assert likely(100_000) == pytest.approx(1_000 * likely(100), rel=0.1)
