@@ -84,7 +84,7 @@ def diff(
     )
     if form == "json":
         print(json.dumps([{**asdict(one), "direction": one.direction} for one in found], indent=1))
-    elif form == "markdown":
+    elif form == "markdown" and found:
         print("\n".join(_markdown(found)))
     elif found:
         console.print_table([list(_HEAD), *(_cells(one) for one in found)])

@@ -30,6 +30,7 @@ from rlm_lsp.sources import SourceFile
 from .checked_files import CheckedFiles
 from .finding import Finding
 from .judge import UnitCase, cases_of, criteria_of, read_rules
+from .rewrites import rewrite_findings
 from .waits import wait_findings
 
 
@@ -113,6 +114,7 @@ class FileReader:
             diffs_of_text = list(islice(diffs, len(text.units)))
             cases = cases_of(text.units, rules, diffs_of_text, criteria, only_changes=True)
             findings += wait_findings(text.units, rules, diffs_of_text)
+            findings += rewrite_findings(text.units, rules, diffs_of_text)
             judged.append(JudgedText(path, content, text.cell, cases, findings))
         return ReadFile(source, tuple(judged), len(units), with_budget)
 

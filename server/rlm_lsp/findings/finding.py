@@ -16,7 +16,9 @@ from rlm_core.types import CostRatio, MeasuredPrediction, Metric, Prediction, Sp
 from rlm_lsp.history.comparison import GrowthRise
 from rlm_lsp.settings.model import Severity
 
-Code = Literal["over-budget", "malformed-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"]
+Code = Literal[
+    "over-budget", "malformed-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep", "row-by-row"
+]
 CODES: tuple[Code, ...] = get_args(Code)
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the lowest
 DOCS = "docs/ci.md"

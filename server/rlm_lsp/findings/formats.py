@@ -256,6 +256,7 @@ _SARIF_RULES: dict[Code, tuple[str, str]] = {
     "growth": ("Growth", "The cost of a unit is predicted to grow faster with its inputs than at an earlier revision."),
     "wait": ("Wait", "A unit waits for something that it did not wait for before, or that its budget does not cover."),
     "wait-in-loop": ("WaitInLoop", "A unit waits for a database, the network or a process for each item of an input."),
+    "row-by-row": ("RowByRow", "A unit works on a table one row at a time where whole columns cost far less."),
     "blocking-sleep": ("BlockingSleep", "A coroutine sleeps without await, which stops all other tasks."),
 }
 

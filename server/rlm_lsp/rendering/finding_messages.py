@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rlm_core.types import CodeText, CostRatio, MeasuredPrediction, Prediction, SizedPrediction, Unit
+from rlm_core.types import CodeText, CostOrigin, CostRatio, MeasuredPrediction, Prediction, SizedPrediction, Unit
 
 from rlm_lsp.budgets.syntax import Budget, bound
 from rlm_lsp.history.comparison import GrowthRise, WaitChange
@@ -19,7 +19,7 @@ from rlm_lsp.settings.resolve import SettingsProblem
 from . import labels, size_words, work_words
 from .console import counted
 from .escaping import message
-from .growth_words import from_lines, growth_form
+from .growth_words import CURES, from_lines, growth_form
 
 # A comment on a pull request; the first line is not shown.
 COMMENT_HEAD = "<!-- rlm-lsp -->\n### Predicted costs\n\n"
@@ -100,6 +100,13 @@ def growth_message(unit: Unit, rises: Sequence[GrowthRise], revision: str, code:
     parts = [f"{cost_of(unit, metric)}{text} ({_sure(first)}){place}"]
     parts += [f"its {_growth(rise)}{_instead(rise)} ({_sure(rise)})" for rise in others]
     return "; ".join(parts)
+
+
+def row_by_row_message(unit: Unit, place: CostOrigin) -> str:
+    """``much of the latency of f is from line 14, for _, row in df.iterrows(): itertuples ... for each row``."""
+    line = work_words.file_line(unit, place.place.line)
+    text = f"much of the {cost_of(unit, 'latency')} is from line {line}, {work_words.code(place.place.text)}"
+    return work_words.plain(f"{text}: {CURES[place.cure]}" if place.cure is not None else text)
 
 
 def _growth(rise: GrowthRise) -> str:

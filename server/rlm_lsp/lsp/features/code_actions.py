@@ -29,7 +29,7 @@ from .diagnostics import SOURCE
 from .gpu_comparison import COMPARE_GPUS, is_compared
 
 _FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
-_FINDINGS = frozenset({"over-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep"})
+_FINDINGS = frozenset({"over-budget", "regression", "growth", "wait", "wait-in-loop", "blocking-sleep", "row-by-row"})
 _GROWTH = frozenset({"growth", "regression"})
 _MOST_LINES = 2  # that a finding leads to
 _Action = types.CodeAction | types.Command
