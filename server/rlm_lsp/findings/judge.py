@@ -6,6 +6,7 @@ Input: the analysed units of a file, what applies to each (budgets, ignored metr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -62,6 +63,10 @@ from .regressions import RevisedCosts, grown, is_own_change, new_endless
 # One question per unit, the answers in that order; Compare returns None if the model cannot compare.
 Predict = Callable[[Sequence[tuple[CodeText, Sequence[Query]]]], Sequence[Sequence[Prediction]]]
 Compare = Callable[[Sequence[tuple[CodeText, CodeText, Sequence[Query]]]], "Sequence[Sequence[CostRatio]] | None"]
+
+
+# Of a full hash messages show so many digits.
+_HASH, _HASH_DIGITS = re.compile(r"[0-9a-f]{40}"), 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +165,7 @@ def criteria_of(settings: Settings, confidence: float | None = None, revision: s
         Confidence(least, severity["information"], severity["warning"], severity["error"]),
         RegressionRule(settings.change_ratio, settings.change_confidence),
         settings.selection,
-        revision,
+        revision[:_HASH_DIGITS] if _HASH.fullmatch(revision) else revision,
         settings.growth_confidence,
     )
 

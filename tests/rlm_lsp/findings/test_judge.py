@@ -185,6 +185,13 @@ def test_a_malformed_budget_is_an_error_at_its_place() -> None:
     assert (finding.span.start_byte, finding.span.end_byte) == (17, 18)
 
 
+@pytest.mark.parametrize(
+    ("revision", "named"), [("HEAD", "HEAD"), ("0123456789" * 4, "012345678901"), ("v1.2", "v1.2")]
+)
+def test_messages_name_a_commit_by_few_digits(revision: str, named: str) -> None:
+    assert criteria_of(Settings(), revision=revision).revision == named
+
+
 def test_severities_come_from_the_settings() -> None:
     severity: dict[Severity, float] = {"information": 0.5, "warning": 0.7, "error": 1.0}
     confidence = criteria_of(Settings(budget_confidence=0.6, severity=severity)).confidence
