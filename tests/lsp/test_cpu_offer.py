@@ -16,17 +16,11 @@ from rlm_core.inference.adaptation import cpu_score
 from rlm_lsp.lsp.features.cpu_offer import NEVER, NOT_NOW, SCORE, may_offer
 from rlm_lsp.lsp.features.notice import MARKER
 
-from .conftest import COMMAND, Session, Start
+from .conftest import Session, Start
 
 pytestmark = pytest.mark.timeout(90)
 FIXED = "def fill():\n    total = 0\n    for i in range(3_000_000):\n        total += i * i\n    return total\n"
 OPEN = "def run(plan):\n    for step in plan:\n        step.apply(plan.state)\n    return plan.finish()\n"
-
-
-@pytest.fixture(scope="module")
-def command() -> tuple[str, ...]:
-    """The command itself, since the idle machine is in what it imports."""
-    return COMMAND
 
 
 @pytest.fixture

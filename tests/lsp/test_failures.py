@@ -9,7 +9,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,14 @@ import pytest
 from lsprotocol import types
 from mcp import Client, StdioServerParameters
 
-from .conftest import COMMAND, Start
+from tests.warm_server import warm_command
+
+from .conftest import Start
 
 pytestmark = pytest.mark.timeout(120)
 _FAULTS = Path(__file__).parent / "faults"
 _BODY = "    hidden_word = sorted(values)\n    return hidden_word\n"
 _NO_NUMBER = "the analysis of this text failed (MemoryError)"
-
-
-@pytest.fixture(scope="module")
-def command() -> tuple[str, ...]:
-    """The command itself, since the faults are in what it imports."""
-    return COMMAND
 
 
 @pytest.fixture
@@ -46,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lenient: None) -> Pa
 
 
 def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "rlm_lsp", *words]
+    line = [*warm_command(), *words]
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -136,9 +131,8 @@ async def test_the_server_shows_all_other_units(start: Start, folder: Path) -> N
 
 @pytest.mark.asyncio
 async def test_agents_get_the_reason(folder: Path) -> None:
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "rlm_lsp", "mcp", "--no-measured"], cwd=folder, env={**os.environ}
-    )
+    program, arguments = warm_command()[0], [*warm_command()[1:], "mcp", "--no-measured"]
+    server = StdioServerParameters(command=program, args=arguments, cwd=folder, env={**os.environ})
     async with Client(server) as client:
         predicted = (await client.call_tool("predict", {"path": "."})).structured_content
         check = await client.call_tool("check", {"path": "."})

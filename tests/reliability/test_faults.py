@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from rlm_core.errors import RlmError
 
+from tests.warm_server import COLD, warm_command
+
 from .kills import KINDS
 
 pytestmark = pytest.mark.extras
 
 _POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
 _EXAMPLES = Path(__file__).parents[2] / "examples"
-_CLI = (sys.executable, "-m", "rlm_lsp")
 
 
 def _limit_files(size: int) -> None:
@@ -70,7 +71,7 @@ def test_a_report_that_does_not_fit_on_the_disk_is_one_line_and_the_old_one_stay
     out = tmp_path / "out"
     out.write_text("old")
     done = subprocess.run(
-        [*_CLI, *command, str(out)],
+        [*COLD, *command, str(out)],
         capture_output=True,
         text=True,
         check=False,
@@ -98,7 +99,11 @@ def test_a_home_that_cannot_be_written_stops_no_command_with_a_traceback(
     (home := tmp_path / "home").write_text("")
     folders = {f"XDG_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA", "STATE")}
     done = subprocess.run(
-        [*_CLI, *command], capture_output=True, text=True, check=False, env={**os.environ, **folders, "HOME": str(home)}
+        [*warm_command(), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **folders, "HOME": str(home)},
     )
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 1) or len(done.stderr.strip().splitlines()) == 1, done.stderr
