@@ -14,6 +14,7 @@ from dataclasses import replace
 from rlm_core.boundary import guarded
 from rlm_core.cost.triton_launch.ir_program import ir_facts
 from rlm_core.cost.triton_launch.launch import LaunchFacts
+from rlm_core.cost.triton_launch.tally import OPERATIONS
 from rlm_core.queries.architectures import architecture_of
 from rlm_core.queries.devices import Device, canonical_device, device_table
 from rlm_core.types import AmountRange, LaunchBound, LaunchCost
@@ -21,7 +22,6 @@ from rlm_core.types import AmountRange, LaunchBound, LaunchCost
 from .features.launch import LAUNCH_SECONDS, LaunchTimes, launch_times, stated_facts
 
 _FEW = 0.05  # of the bytes: where their addresses are is not important
-_OPERATIONS = ("dot", "dot_wide", "scalar", "special")
 
 
 def launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:
@@ -39,7 +39,7 @@ def _program_cost(text: str, workload: Mapping[str, str]) -> LaunchCost | None:
     if facts is None or not facts.known:
         return None
     moved = _total((facts,), 1.0, ("loaded", "stored"))
-    return LaunchCost(moved, None, _total((facts,), 1.0, _OPERATIONS), None, 1, is_program=True)
+    return LaunchCost(moved, None, _total((facts,), 1.0, ("flops",)), None, 1, is_program=True)
 
 
 def _launch_cost(text: str, workload: Mapping[str, str], device: str | None) -> LaunchCost | None:
@@ -65,7 +65,7 @@ def _cost(launches: tuple[LaunchFacts, ...], times: float, device: str | None) -
     cost = LaunchCost(
         moved,
         distinct if is_located else None,
-        _total(launches, times, _OPERATIONS),
+        _total(launches, times, ("flops",)),
         times * sum(each.programs for each in launches) if _is_same_grid(launches) else None,
         round(times * len(launches)),
     )
@@ -105,7 +105,7 @@ def _is_same_grid(launches: tuple[LaunchFacts, ...]) -> bool:
 
 def _arithmetic(facts: LaunchFacts, card: Device) -> float:
     """The seconds of a launch's arithmetic at the peak of its units, which work at the same time."""
-    likely = {name: facts.counts[name].likely for name in _OPERATIONS}
+    likely = {name: facts.counts[name].likely for name in OPERATIONS}
     fp32 = card.fp32_flops or 1.0
     units = (likely["dot"] + 2 * likely["dot_wide"]) / (card.fp16_flops or fp32)
     return max(units, (likely["scalar"] + likely["special"]) / fp32)

@@ -147,11 +147,13 @@ def _moved(tally: Tally, kind: type[ast.operator], left: Value, right: Value) ->
     return replace(pointer, offset=offset)
 
 
-def counted(tally: Tally, shape: Shape, dtype: str, unit: str = "scalar", times: float = 1.0) -> Data:
-    """The result of an operation on data; floating-point work is counted."""
+def counted(
+    tally: Tally, shape: Shape, dtype: str, unit: str = "scalar", times: float = 1.0, flops: float | None = None
+) -> Data:
+    """The result of an operation on data; floating-point work is counted, ``times`` or ``flops`` for each element."""
     result = Data(shape, dtype)
     if is_floating(dtype):
-        tally.add(unit, times * result.elements)
+        tally.add(unit, times * result.elements, flops=None if flops is None else flops * result.elements)
     tally.step()
     return result
 

@@ -45,6 +45,7 @@ _PLAIN = frozenset({
     "hypot", "max", "min", "inline_asm_elementwise", "map_elementwise", "float_as_int", "int_as_float", "div_rz",
 })  # fmt: skip
 _RANDOM = {"rand": 1.0, "randn": 1.0, "randint": 1.0, "philox": 4.0, "rand4x": 4.0, "randn4x": 4.0, "randint4x": 4.0}
+_COMPOSED = {"sigmoid": 4.0, "silu": 5.0}  # floating-point operations that these consist of
 _ROUNDS = 60.0  # plain operations of Philox's ten rounds for a number
 _KEPT = frozenset({
     "multiple_of", "max_contiguous", "max_constancy", "constexpr", "assume", "detach", "debug_barrier", "value",
@@ -83,9 +84,10 @@ def call(program: Program, node: ast.Call, name: str, args: list[Value], named: 
     # Libraries have functions such as triton_tanh.
     plain_name = name.removeprefix("triton_").removeprefix("fast_").removeprefix("libdevice_")
     if plain_name in _SPECIAL:
-        return counted(program.tally, shape, dtype if is_floating(dtype) else "fp32", "special")
+        flops = _COMPOSED.get(plain_name)
+        return counted(program.tally, shape, dtype if is_floating(dtype) else "fp32", "special", flops=flops)
     if name in _RANDOM:
-        return counted(program.tally, shape, "fp32", times=_ROUNDS * _RANDOM[name])
+        return counted(program.tally, shape, "fp32", times=_ROUNDS * _RANDOM[name], flops=0.0)
     if name.startswith("is_") and args and isinstance(args[0], DType):
         return _is_kind(program, node, args, named)
     # A function of types and numbers, such as the least number of a type, does nothing that counts.
@@ -199,7 +201,7 @@ def _reduce(program: Program, node: ast.Call, args: list[Value], named: Named) -
     axis = argument(args, named, 1, "axis")
     shape = shape_of(block)
     dtype = dtype_of(block)
-    program.tally.add("scalar", math.prod(shape))
+    program.tally.add("scalar", math.prod(shape), flops=None if is_floating(dtype) else 0.0)
     program.tally.add("barriers", 1)
     program.tally.step()
     kept = bool(named.get("keep_dims"))
@@ -220,7 +222,8 @@ def _scan(program: Program, node: ast.Call, args: list[Value], named: Named) -> 
         return tuple(_scan(program, node, [part, *args[1:]], named) for part in block)
     shape, name = shape_of(block), node.func.attr if isinstance(node.func, ast.Attribute) else ""
     rounds = math.log2(max(math.prod(shape), 2))
-    program.tally.add("scalar", math.prod(shape) * rounds * (rounds if name in ("sort", "topk") else 1))
+    work = math.prod(shape) * rounds * (rounds if name in ("sort", "topk") else 1)
+    program.tally.add("scalar", work, flops=math.prod(shape) if is_floating(dtype_of(block)) else 0.0)
     program.tally.add("barriers", rounds if name in ("sort", "topk") else 1)
     program.tally.step()
     if name == "histogram":

@@ -12,12 +12,14 @@ from ..concrete.frame import Budget, LimitReached
 
 COUNTS = (
     "loaded", "stored", "loaded_once", "sectors", "dot", "dot_wide", "scalar", "special", "atomics", "gathered",
-    "accesses", "barriers", "unlocated",
+    "accesses", "barriers", "unlocated", "flops",
 )  # fmt: skip
 """Bytes that loads and stores move; bytes loaded without those that the program has loaded at the same addresses;
 bytes of the 32-byte sectors that accesses touch; operations of matrix units (and of those on FP32), of plain units and
 of special functions; elements of atomics; bytes at addresses that data decide; accesses; reductions and scans; bytes at
-addresses that data decide or that are at an unknown distance from the start of their tensor."""
+addresses that data decide or that are at an unknown distance from the start of their tensor; floating-point operations
+as their results are counted, where those of units are what they take."""
+OPERATIONS = ("dot", "dot_wide", "scalar", "special")
 _INDEX = {name: index for index, name in enumerate(COUNTS)}
 Counts = npt.NDArray[np.float64]
 _LIKELY = 8  # iterations of a loop whose number data decide
@@ -47,10 +49,17 @@ class Tally(Budget):
     exact: bool = True
     unknown: int = 0
 
-    def add(self, name: str, least: float, most: float | None = None) -> None:
-        """Count something; ``most``, ``least`` where it is not given, is also what is likely."""
-        index = _INDEX[name]
+    def add(self, name: str, least: float, most: float | None = None, flops: float | None = None) -> None:
+        """Count something; ``most``, ``least`` where it is not given, is also what is likely.
+
+        ``flops``: the floating-point operations of a unit's work, as many as the work where it is not given.
+        """
         most = least if most is None else most
+        self._add(_INDEX[name], least, most)
+        if name in OPERATIONS:
+            self._add(_INDEX["flops"], least if flops is None else flops, most if flops is None else flops)
+
+    def _add(self, index: int, least: float, most: float) -> None:
         self.counts[0, index] += least if self.certain else 0.0
         self.counts[1:, index] += most
 

@@ -347,7 +347,8 @@ def _named(
             is_large = name.startswith(("len", "n_")) or (is_loop and _LOOP_SCALAR.match(name) is None)
             is_real = note == "float" or name in ("alpha", "beta", "eps", "scale", "sm_scale")
             is_block = _BLOCK.search(name) is not None
-            named[name] = 64 * guess if is_block else max(plain) if is_large else 1.0 if is_real else guess
+            other = 1 if guess == 1 else guess + len(named)  # two ends of a range are not the same
+            named[name] = 64 * guess if is_block else max(plain) if is_large else 1.0 if is_real else other
     return named
 
 

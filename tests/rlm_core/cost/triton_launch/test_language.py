@@ -85,3 +85,18 @@ def test_what_only_prints_or_asserts_counts_nothing() -> None:
     body = 'tl.static_assert(n > 0, "n")\ntl.device_print("x", n)\ntl.debug_barrier()\ntl.multiple_of(n, 16)'
     facts = facts_of(body)
     assert (facts.unknown, sum(likely(facts, "loaded", "scalar", "special"))) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "flops"),
+    [
+        ("tl.sigmoid(x)", 4 * 64),
+        ("tl.exp(x)", 64),
+        ("tl.sum(x > 0)", 0),  # of truth values
+        ("tl.rand(1, tl.arange(0, 64))", 0),  # of integers but for the last step
+        ("tl.cumsum(x)", 64),
+    ],
+)
+def test_floating_point_operations_are_those_of_the_results(value: str, flops: float) -> None:
+    facts = facts_of(f"x = tl.load(x_ptr + tl.arange(0, 64))\ny = {value}")
+    assert likely(facts, "flops") == [flops]
