@@ -48,6 +48,10 @@ def origins(text: str) -> tuple[CostOrigin, ...]:
             3, "fib(n - 1)", [], Cure.CACHE,
         ),
         (
+            "def tree(n):\n    if n < 2:\n        return random.random()\n    return tree(n - 1) + tree(n - 2)\n",
+            3, "tree(n - 1)", [], None,
+        ),
+        (
             "def f(xs, ys):\n    def inner(values):\n        return sum(value for value in values)\n"
             "    for x in xs:\n        inner(ys)\n",
             2, "for value in values", ["for x in xs"], None,

@@ -10,6 +10,11 @@ from ..domain.syntax import BlockSyntax, Function, nodes_of, walk
 from .conditions import negation, parts
 from .links import is_link
 
+_OF_ARGUMENTS = frozenset({
+    "abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "range",
+    "round", "sorted", "str", "sum", "tuple", "zip",
+})  # fmt: skip
+"""Functions whose results depend on their arguments alone, which a recursion may call and still be cached."""
 CACHES = frozenset({"cache", "lru_cache", "cached", "memoize", "memoized", "memo"})
 _EVEN_BASE = 0.5
 
@@ -174,6 +179,29 @@ def own_call(node: Function) -> ast.Call | None:
         return None
     calls = (inner for inner in nodes_of(node) if isinstance(inner, ast.Call) and calls_itself(inner, node))
     return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
+
+
+@lru_cache(maxsize=128)
+def depends_on_arguments(node: Function) -> bool:
+    """Return whether a recursive function returns what its arguments alone decide on, as far as its calls show.
+
+    The others are not to be cached: they draw random numbers, read, write, or change something around them.
+    """
+    if isinstance(node, ast.Lambda):
+        return False
+    for inner in nodes_of(node):
+        match inner:
+            case ast.Call(func=ast.Name(id=name)) if name in _OF_ARGUMENTS:
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="math"))):
+                pass
+            case ast.Call() if not calls_itself(inner, node):
+                return False
+            case ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Await():
+                return False
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                return False
+    return True
 
 
 @lru_cache(maxsize=128)

@@ -16,6 +16,7 @@ from ..bounds.recursion_syntax import (
     changing_parameters,
     checks,
     conditions_to_go_on,
+    depends_on_arguments,
     ends_on_data,
     is_cached,
     own_call,
@@ -123,7 +124,8 @@ def _origins(frame: Frame, body: Meter, shape: Recurrence) -> list[PendingOrigin
     found = [replace(origin, amount=shape.total(origin.amount)) for origin in body.origins]
     fixed = body.total.terms.get(())
     if node is not None and fixed is not None:
-        noted(found, Place(node, node, "recursion"), shape.total(Quantity({(): fixed})))
+        kind = "recursion" if depends_on_arguments(frame.node) else ""
+        noted(found, Place(node, node, kind), shape.total(Quantity({(): fixed})))
     return found
 
 
