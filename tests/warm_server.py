@@ -116,7 +116,8 @@ def _run_program(connection: socket.socket) -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         status = _status(program, connection)
-        connection.sendall(str(status).encode())
+        with suppress(OSError):  # its stand-in was killed
+            connection.sendall(str(status).encode())
         os._exit(0)
     connection.close()
     for stream, descriptor in zip(_STREAMS, descriptors, strict=True):
