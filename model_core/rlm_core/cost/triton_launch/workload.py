@@ -103,13 +103,9 @@ def workload_facts(
             continue
         if facts.known:
             other = next(islice(workload_calls(program, workload, guess=_OTHER_GUESS), number, None), None)
-            agrees = not any(_contradicts(launch, sizes or {}) for launch in trace.launches) and (
-                other is not None
-                and (
-                    _sizes(named, arguments) == _sizes(other[2], other[1])
-                    or _same_work(facts, _facts(program.run(*other), quick=True))
-                )
-            )
+            agrees = other is not None and not any(_contradicts(launch, sizes or {}) for launch in trace.launches)
+            if agrees and other is not None and _sizes(named, arguments) != _sizes(other[2], other[1]):
+                agrees = _same_work(facts, _facts(program.run(*other), quick=True))
             whole = _whole(trace, facts) if agrees else None
             if whole is not None and whole.stated:
                 return whole
