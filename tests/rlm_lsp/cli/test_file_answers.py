@@ -27,8 +27,9 @@ HELPER = "def work(n):\n    return sum(range(n))\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the stores; a process is worth starting for any work."""
+    """The folder of the stores; a process is worth starting for any work, and nothing was measured."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(workers, "_BYTES_PER_JOB", 1)
     return tmp_path / "cache"
 
