@@ -16,6 +16,12 @@ from rlm_lsp.cli.app import app
 MODEL = Path(rlm_core.__file__).parent / "builtin" / "head.onnx"
 
 
+@pytest.fixture(autouse=True)
+def no_measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured here must not reach other tests."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
 def bench(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["bench", "onnx", *map(str, arguments)])
 
