@@ -57,15 +57,6 @@ def test_functions_of_notebooks_have_the_places_of_their_cells(tmp_path: Path) -
     assert rows[1]["median"] == pytest.approx(of_file[1]["median"])
 
 
-def test_ir_without_a_public_function_is_noted(tmp_path: Path) -> None:
-    path = tmp_path / "empty.ttir"
-    path.write_text("module {\n}\n")
-    result = predict(path, "--format", "json")
-    assert result.exit_code == 0
-    assert rows_of(result) == []
-    assert f"{path}: nothing to predict" in result.stderr
-
-
 def test_a_directory_is_walked_in_order_without_dependencies_and_caches(tmp_path: Path) -> None:
     skipped = (".git/a.py", "node_modules/a.js", "__pycache__/a.py", "env/lib/a.py")
     for name in ("b/z.py", "b/a.go", "a.py", "notes.txt", *skipped):
@@ -154,9 +145,10 @@ def test_a_file_with_syntax_errors_gives_the_units_that_parse(tmp_path: Path) ->
     assert f"{path}: 1 unit with syntax errors left out (line 2: Missing parentheses" in result.stderr
 
 
-def test_a_named_file_without_units_is_no_error_but_is_noted(tmp_path: Path) -> None:
-    path = tmp_path / "constants.py"
-    path.write_text("X = 1\n")
+@pytest.mark.parametrize(("name", "text"), [("constants.py", "X = 1\n"), ("empty.ttir", "module {\n}\n")])
+def test_a_named_file_without_units_is_no_error_but_is_noted(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
     result = predict(path, "--format", "json")
     assert result.exit_code == 0
     assert rows_of(result) == []

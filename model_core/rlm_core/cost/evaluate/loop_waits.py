@@ -8,6 +8,7 @@ of calls that usually wait.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from rlm_core.types import WaitKind
@@ -16,7 +17,7 @@ from ..domain.context import Context
 from ..domain.meter import Meter, PendingWait
 from ..domain.quantities import Quantity
 from ..domain.records import replace
-from ..domain.syntax import walk
+from ..domain.syntax import LoopNode, called_name, walk
 from ..domain.values import Value
 from ..library.usual_waits import DATABASES, READING, Chain, chain_of, is_by_method, is_query, may_wait, usual_wait
 
@@ -32,6 +33,7 @@ _BATCHES = ("chunk", "batch")
 _ARRIVING = frozenset({"sys.stdin", "sys.stdin.buffer", "stdin"})  # messages that another program sends as it goes
 _POOLED = frozenset({"map", "starmap", "imap", "imap_unordered"})
 _JOINED = frozenset({"wait", "communicate", "join", "result"})
+_TRIES = re.compile(r"retr(y|ies)|attempt|tries")
 _BLOCKING = ("requests.", "subprocess.", "urllib.", "os.", "time.")
 
 
@@ -252,3 +254,20 @@ def _text(iterable: ast.expr) -> str:
             break
     text = " ".join(ast.unparse(iterable).split())
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+
+
+def note_tries(node: LoopNode, meter: Meter) -> None:
+    """Note of the sleeps in a loop over tries that they follow an error: most calls leave it at the first try."""
+    if _sleeps_before_another_try(node):
+        meter.waits = [replace(wait, on_error=wait.on_error or wait.kind is WaitKind.TIME) for wait in meter.waits]
+
+
+def _sleeps_before_another_try(node: LoopNode) -> bool:
+    heads = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
+    if not any(_TRIES.search(ast.unparse(head).lower()) for head in heads):
+        return False
+    handled = {part for handler in walk(node) if isinstance(handler, ast.ExceptHandler) for part in walk(handler)}
+    parts = [part for statement in node.body for part in walk(statement) if part not in handled]
+    exits = [part.lineno for part in parts if isinstance(part, (ast.Return, ast.Break))]
+    sleeps = [part.lineno for part in parts if isinstance(part, ast.Call) and called_name(part).endswith("sleep")]
+    return bool(exits and sleeps) and min(exits) < min(sleeps)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Mapping
 
-from rlm_core.types import CauseKind, WaitKind
+from rlm_core.types import CauseKind
 
 from ..bounds.amortised import resumed_trips
 from ..bounds.conditions import ends_inside, iterations_until_exit
 from ..bounds.loop_transitions import (
-    adds_up,
-    between,
-    kept_size,
     moved_by,
     multiplied_numbers,
     multiplied_sizes,
@@ -26,7 +22,7 @@ from ..bounds.loop_transitions import (
     uses,
 )
 from ..bounds.searches import loop_test, seen_share
-from ..bounds.solver import of_all, without_rest
+from ..bounds.solver import of_all
 from ..bounds.transitions import Counter
 from ..bounds.traversals import iterations_inside
 from ..domain import object_sizes
@@ -38,13 +34,14 @@ from ..domain.lattice import any_entries, any_of
 from ..domain.meter import ALWAYS, Meter
 from ..domain.quantities import ONE, ZERO, Quantity, Range, constant, is_whole, mixed, part_of
 from ..domain.records import replace
-from ..domain.syntax import BlockSyntax, LoopNode, called_name, walk
+from ..domain.syntax import LoopNode
 from ..domain.values import Entries, Value, literal, number_of
 from ..library.unit_costs import each, primitive, seconds
 from .bindings import bind_items, bind_target
 from .branches import read_branches
 from .comprehensions import distinct
-from .loop_waits import mark, note_reading
+from .loop_changes import TEXTS, Change, changes_of, halfway, is_bound_first, is_copied
+from .loop_waits import mark, note_reading, note_tries
 from .objects import special
 from .places import attributes_as_names
 
@@ -55,15 +52,6 @@ _USUAL_TERMS, _STEPS_PER_TERM = 4, 2
 FEWEST_REPORTED = 100
 _DIGITS = constant(0.0, 0.5, 0.1)  # of a product that a loop builds: so many on average for each iteration
 _GROWN = frozenset({"list", "set", "dict", "deque"})
-_TEXTS = frozenset({"str", "bytes"})
-_COPIED = frozenset({"tuple", "bytes", "frozenset"})
-"""What `+=` and its like make a new object of, as large as both; text too, if not only a local name holds it."""
-_SIZED = frozenset({
-    "list", "tuple", "set", "frozenset", "dict", "str", "bytes", "deque", "bytearray", "object",
-})  # fmt: skip
-_TRIES = re.compile(r"retr(y|ies)|attempt|tries")
-Change = tuple[Quantity | None, Quantity | None, Quantity]
-"""The amounts that an iteration adds to the size, number and bytes of a name."""
 
 
 def read_for(context: Context, node: ast.For | ast.AsyncFor) -> None:
@@ -176,8 +164,7 @@ def _read_unrolled(context: Context, node: ast.For | ast.AsyncFor, iterable: Val
     goes_on = total.reach
     returned = context.block(node).returns
     total.reach = ALWAYS
-    if _tries_again(node):
-        _wait_on_error(total)
+    note_tries(node, total)
     outer.add(total)
     if returned and goes_on != ALWAYS:
         has_break = context.block(node).breaks
@@ -198,22 +185,6 @@ def _left_by(context: Context, node: LoopNode, going: Range) -> Range:
     if not block.breaks and not block.returns:
         return ALWAYS
     return (going[0], max(going[1], 0.7), 1.0)
-
-
-def _tries_again(node: LoopNode) -> bool:
-    """Return whether a loop is over tries and sleeps only before another one: most calls leave it at the first."""
-    heads = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
-    if not any(_TRIES.search(ast.unparse(head).lower()) for head in heads):
-        return False
-    handled = {part for handler in walk(node) if isinstance(handler, ast.ExceptHandler) for part in walk(handler)}
-    parts = [part for statement in node.body for part in walk(statement) if part not in handled]
-    exits = [part.lineno for part in parts if isinstance(part, (ast.Return, ast.Break))]
-    sleeps = [part.lineno for part in parts if isinstance(part, ast.Call) and called_name(part).endswith("sleep")]
-    return bool(exits and sleeps) and min(exits) < min(sleeps)
-
-
-def _wait_on_error(meter: Meter) -> None:
-    meter.waits = [replace(wait, on_error=wait.on_error or wait.kind is WaitKind.TIME) for wait in meter.waits]
 
 
 def read_loop(
@@ -256,7 +227,7 @@ def read_loop(
     bound = {
         name: replace(frame.names[name], constant=MISSING, size=ZERO, bytes=ZERO, payload=None)
         for name in assigned
-        if _is_bound_first(first.get(name), frame.names.get(name))
+        if is_bound_first(first.get(name), frame.names.get(name))
     }
     if bound:
         # Only the first iteration finds None, as in `table = part if table is None else concat([table, part])`: it is
@@ -268,11 +239,11 @@ def read_loop(
     count = _until_early_exit(context, trips, loop, exit_range, node)
     # Functions that the body calls may fill containers around them.
     filled = {name: None for name, value in frame.names.items() if first.get(name, value) is not value}
-    changes = _changes(context, first, frame.names, assigned | filled, context.block(node))
+    changes = changes_of(context, first, frame.names, assigned | filled, context.block(node))
     rebound = rebound_names(first, frame.names, assigned.keys() - changes.keys(), count)
     moving = {*changes, *rebound}
     after = dict(frame.names)
-    copied = {name for name in context.block(node).remade if name in first and _is_copied(name, first[name])}
+    copied = {name for name in context.block(node).remade if name in first and is_copied(name, first[name])}
     if moving and context.loop_depth < _TWICE_DEPTH and (uses(node, moving) or not copied.isdisjoint(moving)):
         forget()
         begun = first | rebound
@@ -283,7 +254,7 @@ def read_loop(
             changes = {name: change for name, change in changes.items() if name not in renewed}
             begun |= rebound_names(first, after, renewed, count)
             body = _read_again(context, node, loop, bind, begun, changes, count, held)
-        factors = multiplied_sizes(first, after, _halfway(begun, changes, count), frame.names)
+        factors = multiplied_sizes(first, after, halfway(begun, changes, count), frame.names)
         if isinstance(node, ast.For) and factors:
             multiplied = {name: powers(first[name].size or ONE, by, count) for name, by in factors.items()}
             forget()
@@ -318,7 +289,7 @@ def read_loop(
             if inner.terms:
                 frame.filled[name] = inner_bytes.get(name, ZERO) + inner * count
             moved = moved_by(old.size, size, times)
-            if value.kind in _TEXTS and moved is not None:
+            if value.kind in TEXTS and moved is not None:
                 total = object_sizes.container(value.kind, moved)
             new = replace(
                 resized(value, multiplied[name][1] if name in multiplied else moved),
@@ -348,8 +319,7 @@ def read_loop(
         frame.results[index] = (weight * 0.5, value)
     kind = "loop.for" if not isinstance(node, ast.While) else "loop.while"
     body.spend(primitive(kind))
-    if _tries_again(node):
-        _wait_on_error(body)
+    note_tries(node, body)
     grown = frame.held
     body.peak, peak = ZERO, body.peak
     if not isinstance(node, ast.While):
@@ -377,16 +347,6 @@ def read_loop(
         else:
             execute(context, node.orelse)
     return count
-
-
-def _is_bound_first(before: Value | None, after: Value | None) -> bool:
-    """Return whether a name is None before a loop, and something with a size behind an iteration."""
-    return before is not None and before.kind == "none" and after is not None and after.kind in _SIZED | {"array"}
-
-
-def _is_copied(place: str, value: Value) -> bool:
-    """Return whether ``+=`` on what a name or an attribute holds copies it."""
-    return value.kind in _COPIED or ("." in place and value.kind in _TEXTS)
 
 
 def _until_early_exit(context: Context, trips: Quantity, loop: Loop, going: Range, node: LoopNode) -> Quantity:
@@ -423,21 +383,8 @@ def _read_again(
     """The cost of an iteration in the middle of a loop, when the names that it changes have changed half-way."""
     frame = context.frame
     frame.yields = ZERO
-    frame.restore(_halfway(names, changes, count), held)
+    frame.restore(halfway(names, changes, count), held)
     return _read_iteration(context, node, loop, bind)[0]
-
-
-def _halfway(names: Mapping[str, Value], changes: Mapping[str, Change], count: Quantity) -> dict[str, Value]:
-    """The names that a loop changes as they are in the middle of it."""
-    middle, half = dict(names), count.times(0.5)
-    for name, (size, number, bytes_) in changes.items():
-        value = names[name]
-        middle[name] = replace(
-            resized(value, kept_size(value, between(value.size, size, count))),
-            number=between(number_of(value), number, count) if number is not None else value.number,
-            bytes=value.bytes + bytes_ * half,
-        )
-    return middle
 
 
 def _read_iteration(
@@ -459,36 +406,3 @@ def _read_iteration(
     context.loop_depth -= 1
     frame.loops.pop()
     return meter, _left_by(context, node, going)
-
-
-def _changes(
-    context: Context,
-    before: dict[str, Value],
-    after: dict[str, Value],
-    assigned: Mapping[str, None],
-    block: BlockSyntax,
-) -> dict[str, Change]:
-    """Return what one iteration adds to sizes, numbers and bytes of the names that it changes."""
-    changes: dict[str, Change] = {}
-    for name in assigned:
-        old, new = before.get(name), after.get(name)
-        if name in context.frame.chained and old is not None and new is not None:
-            changes[name] = (None, None, new.bytes - old.bytes)
-            continue
-        if old is None or new is None or old is new or (old.kind != new.kind and number_of(old) is None):
-            continue
-        is_remade = name in block.remade and adds_up(old, new)
-        if name in block.updates and block.updates[name] is None and not is_remade:
-            # Bound to something else in each iteration: what it becomes does not add up.
-            continue
-        if old.kind in _SIZED or (old.kind == "array" and is_remade):
-            if old.size is not None and new.size is not None:
-                size = new.size - old.size
-                changes[name] = (size, None, new.bytes - old.bytes)
-            elif old.kind == "object" and (new.bytes - old.bytes).terms:
-                changes[name] = (None, None, new.bytes - old.bytes)
-        elif new.number is not None and (number := number_of(old)) is not None:
-            step = without_rest(new.number - number)
-            if step.constant is not None:
-                changes[name] = (None, step, ZERO)
-    return changes
